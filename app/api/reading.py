@@ -1,0 +1,128 @@
+"""What endpoints read from a request: path segments, query, headers, JSON body, and who is asking."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import lru_cache
+
+from starlette.requests import Request
+
+from app.catalog.context import Caller, Context
+from app.catalog.pages import EVERYTHING, PageRequest
+from app.errors import BadRequest
+from app.spec import codec
+from app.web.bodies import read_body
+from app.web.callers import client_of, is_iceberg_java
+from app.web.guard import PRINCIPAL
+from app.web.paths import decode_levels, decode_query, decode_segment
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_known_client = lru_cache(maxsize=512)(client_of)
+
+Body = dict[str, codec.Json]
+
+
+def context(request: Request) -> Context:
+    found: Context = request.app.state.catalog
+    return found
+
+
+def warehouse(request: Request) -> str:
+    """The warehouse of an Iceberg route."""
+    return decode_segment(request.path_params["prefix"])
+
+
+def levels(request: Request) -> tuple[str, ...]:
+    return decode_levels(request.path_params["namespace"])
+
+
+def segment(request: Request, name: str) -> str:
+    """One decoded path segment."""
+    return decode_segment(request.path_params[name])
+
+
+def query(request: Request) -> dict[str, str]:
+    return decode_query(request.scope["query_string"])
+
+
+def page(parameters: dict[str, str]) -> PageRequest:
+    """The page that `pageToken` and `pageSize` ask for; BadRequest unless the size is a positive integer."""
+    if not parameters:
+        return EVERYTHING
+    size = parameters.get("pageSize")
+    return PageRequest(parameters.get("pageToken"), None if size is None else positive(size, "pageSize"))
+
+
+def positive(text: str, name: str) -> int:
+    """A query value as a positive integer; BadRequest."""
+    if _INTEGER.fullmatch(text) and int(text) >= 1:
+        return int(text)
+    raise BadRequest(f"Invalid {name}: {text!r} is not a positive integer")
+
+
+def flag(text: str | None, name: str) -> bool:
+    """A query value as a boolean, in any letter case (PyIceberg writes Python's); absent is false. BadRequest."""
+    lowered = "false" if text is None else text.lower()
+    if lowered in ("true", "false"):
+        return lowered == "true"
+    raise BadRequest(f"Invalid {name}: {text!r} is neither true nor false")
+
+
+def caller(request: Request, body: bytes = b"") -> Caller:
+    """Who asks. With an Idempotency-Key, also a digest of method, path, query and body, which the key then stands for."""
+    headers = request.headers
+    name, version = _known_client(headers.get("user-agent", ""), headers.get("x-client-version", ""))
+    key = headers.get("idempotency-key")
+    scope = request.scope
+    if key is None:
+        return Caller(scope[PRINCIPAL], name, version)
+    if not _UUID.fullmatch(key):
+        raise BadRequest("Invalid Idempotency-Key: it must be a UUID in its 36-character form")
+    digest = hashlib.blake2b(digest_size=32)
+    for part in (scope["method"].encode(), scope["path"].encode(), scope["query_string"], body):
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return Caller(scope[PRINCIPAL], name, version, key.lower(), digest.hexdigest())
+
+
+async def json_body(request: Request) -> tuple[Body, bytes]:
+    """The body as a JSON object, and its bytes; BadRequest for anything else."""
+    raw = await text_body(request)
+    value = codec.decode(raw)
+    if type(value) is not dict:
+        raise BadRequest(f"The body must be a JSON object, not {codec.describe(value)}")
+    return value, raw
+
+
+async def text_body(request: Request) -> bytes:
+    """The body's bytes as they came.
+
+    Iceberg's Java client can send ISO-8859-1; only from it, bytes that are not UTF-8 are read as that.
+    """
+    raw = await read_body(request)
+    if is_iceberg_java(request.headers.get("x-client-version", "")):
+        try:
+            raw.decode("utf-8")
+        except UnicodeDecodeError:
+            return raw.decode("latin-1").encode("utf-8")
+    return raw
+
+
+async def no_body(request: Request) -> bytes:
+    """The bytes of a body that has no meaning for the operation: read, so that they count for the idempotency key."""
+    return await read_body(request)
+
+
+def identifier(value: codec.Json, path: str) -> tuple[tuple[str, ...], str]:
+    """`{"namespace": [...], "name": ...}` as levels and name."""
+    obj = codec.as_object(value, path)
+    namespace = codec.as_str_list(codec.required(obj, "namespace", path), f"{path}.namespace")
+    return namespace, codec.required_str(obj, "name", path)
+
+
+def entity_tags(request: Request) -> str | None:
+    """The If-None-Match header; several lines of it are one list."""
+    lines = request.headers.getlist("if-none-match")
+    return ", ".join(lines) if lines else None

@@ -1,0 +1,81 @@
+"""Answers of the Iceberg routes: documents are spliced in as bytes, never decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from app.catalog.answers import Committed, Listed, LoadedTable, LoadedView, NotModified
+from app.ports import Levels
+from app.rules import Finding
+from app.web.answer import NOT_MODIFIED, Answer
+
+_encode = msgspec.json.Encoder().encode
+_FINDINGS_HEADER = "Icekeel-Findings"
+_HEADER_BYTES = 4000
+
+
+def json_answer(value: object, headers: Sequence[tuple[str, str]] = ()) -> Answer:
+    return Answer(200, _encode(value), headers)
+
+
+def table_answer(table: LoadedTable | NotModified) -> Answer:
+    """LoadTableResult, or 304 with the tag alone."""
+    if isinstance(table, NotModified):
+        return Answer(NOT_MODIFIED, headers=[("ETag", table.etag)])
+    headers = [] if table.etag is None else [("ETag", table.etag)]
+    headers.extend(_findings(table.findings))
+    location = b'"metadata-location":' + _encode(table.metadata_location) + b"," if table.metadata_location else b""
+    body = b"".join((b"{", location, b'"metadata":', table.metadata, b',"config":', _encode(table.config), b"}"))
+    return Answer(200, body, headers)
+
+
+def commit_answer(table: Committed) -> Answer:
+    body = b"".join(
+        (b'{"metadata-location":', _encode(table.metadata_location), b',"metadata":', table.metadata, b"}")
+    )
+    return Answer(200, body, [("ETag", table.etag), *_findings(table.findings)])
+
+
+def view_answer(view: LoadedView) -> Answer:
+    body = b"".join(
+        (
+            b'{"metadata-location":', _encode(view.metadata_location), b',"metadata":', view.metadata, b',"config":',
+            _encode(view.config), b"}",
+        )
+    )
+    return Answer(200, body)
+
+
+def identifiers_answer(levels: Levels, listed: Listed[str]) -> Answer:
+    """A page of tables or views; `next-page-token` is null at the end, an empty one would make clients loop."""
+    identifiers = [{"namespace": levels, "name": name} for name in listed.items]
+    return json_answer({"identifiers": identifiers, "next-page-token": listed.next_token})
+
+
+
+def _findings(findings: Sequence[Finding]) -> list[tuple[str, str]]:
+    """The warnings of an accepted change as one JSON array in a header, cut to what every client takes."""
+    if not findings:
+        return []
+    shown: list[dict[str, object]] = []
+    for finding in findings:
+        entry: dict[str, object] = {"code": finding.code, "severity": finding.severity.value, "message": finding.message}
+        if finding.waived_by is not None:
+            entry["waived-by"] = finding.waived_by
+        if len(_ascii([*shown, entry])) > _HEADER_BYTES:
+            break
+        shown.append(entry)
+    return [(_FINDINGS_HEADER, _ascii(shown))]
+
+
+def _ascii(value: object) -> str:
+    """JSON in pure ASCII, as header values must be."""
+    text = _encode(value).decode("utf-8")
+    return "".join(c if c < "\x7f" else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

@@ -1,0 +1,262 @@
+"""The commit pipeline, for one table and for many alike.
+
+Requirements are checked against a base that the store confirmed in this request, updates are folded over it, the
+result is judged, the new file is written, and one unit moves every pointer. A lost swap starts over from the present
+state. Commits of one process to one table stand in line instead of fighting for the swap.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.catalog import drafts, judgement, locations, namespaces, places, replays, versions, warehouses
+from app.catalog.answers import Committed
+from app.catalog.context import Caller, Context
+from app.catalog.documents import Document, aside
+from app.catalog.drafts import Draft
+from app.catalog.journal import scribe
+from app.catalog.judgement import Scope
+from app.catalog.replays import Key, Outcome
+from app.commit import requirements as commit_requirements
+from app.commit import tables as commit_tables
+from app.errors import AlreadyExists, BadRequest, CommitFailed, NoSuchTable, SwapLost
+from app.ports import Columns, Levels, Namespace, Tabular, Warehouse
+from app.spec import names
+from app.spec.requirement import AssertCreate, TableRequirement
+from app.spec.table import TableMetadata, render_table_metadata
+from app.spec.update import TableUpdate
+
+# What a snapshot adds to a document, roughly: enough to tell a heavy document from a light one before it is rendered.
+_SNAPSHOT_BYTES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """One entry of a commit: what the caller believes about a table, and what shall become of it."""
+
+    levels: Levels
+    name: str
+    requirements: tuple[TableRequirement, ...]
+    updates: tuple[TableUpdate, ...]
+
+
+async def commit_table(
+    ctx: Context,
+    caller: Caller,
+    warehouse: str,
+    levels: Levels,
+    name: str,
+    requirements: Sequence[TableRequirement],
+    updates: Sequence[TableUpdate],
+) -> Committed:
+    """Commit to one table, or complete a staged create.
+
+    NoSuchTable, CommitFailed (a requirement, or too many lost swaps), EvolutionRefused, BadRequest;
+    CommitStateUnknown only when the change may have happened.
+    """
+    home = await warehouses.fresh_warehouse(ctx, warehouse)
+    change = TableChange(levels, name, tuple(requirements), tuple(updates))
+
+    async def act(key: Key) -> Committed:
+        (draft,) = await _land(ctx, caller, home, (change,), key, lambda made: versions.outcome(made[0]))
+        return versions.committed(home, versions.of(draft), draft.findings)
+
+    async def again(outcome: Outcome) -> Committed:
+        version = await versions.recorded(ctx, home, levels, name, outcome)
+        return versions.committed(home, version, replays.findings_of(outcome))
+
+    return await replays.once(ctx, caller, home, act, again)
+
+
+async def commit_transaction(ctx: Context, caller: Caller, warehouse: str, changes: Sequence[TableChange]) -> None:
+    """Commit to any number of tables, all or none; staged creates may be among them.
+
+    Entries for one table are checked against the same base and folded in order into one new version. Failures as in
+    `commit_table`, for any one of the tables; then nothing has changed and no file stays behind.
+    """
+    home = await warehouses.fresh_warehouse(ctx, warehouse)
+
+    async def act(key: Key) -> None:
+        if not changes:
+            raise BadRequest("Invalid transaction: no table changes")
+        await _land(ctx, caller, home, changes, key, lambda _: {})
+
+    await replays.once(ctx, caller, home, act, replays.nothing)
+
+
+def columns_of(metadata: TableMetadata) -> Columns:
+    """The plain columns that are kept beside a table's pointer; the field count is that of every depth."""
+    return Columns(
+        format_version=metadata.format_version,
+        last_column_id=metadata.last_column_id,
+        current_schema_id=metadata.current_schema_id,
+        field_count=len(metadata.schema.by_id),
+    )
+
+
+async def _land(
+    ctx: Context,
+    caller: Caller,
+    home: Warehouse,
+    changes: Sequence[TableChange],
+    key: Key,
+    outcome: Callable[[Sequence[Draft]], Outcome],
+) -> list[Draft]:
+    grouped = _by_table(changes)
+    lines = [(home.name, levels, name) for levels, name in grouped]
+    async with ctx.caches.lines.stand(lines, ctx.limits.queue_length):
+        for attempt in range(ctx.limits.commit_attempts):
+            await _wait(ctx, attempt)
+            made = [await _draft(ctx, caller, home, entries) for entries in grouped.values()]
+            try:
+                await drafts.publish(ctx, home, made, key, outcome(made))
+            except (SwapLost, AlreadyExists):
+                # Somebody was faster. The next draft starts from what is there now, and says so if that is final.
+                continue
+            _afterwards(ctx, caller, home, made)
+            return made
+    raise CommitFailed("Too many concurrent commits to this table; nothing was changed. Refresh and try again.")
+
+
+async def _wait(ctx: Context, attempt: int) -> None:
+    if attempt:
+        longest = ctx.limits.retry_wait_ms * min(2**attempt, 32)
+        await asyncio.sleep(ctx.ids.uniform(0, longest) / 1000)
+
+
+def _by_table(changes: Sequence[TableChange]) -> dict[tuple[Levels, str], list[TableChange]]:
+    grouped: dict[tuple[Levels, str], list[TableChange]] = {}
+    for change in changes:
+        grouped.setdefault((change.levels, change.name), []).append(change)
+    return grouped
+
+
+async def _draft(ctx: Context, caller: Caller, home: Warehouse, entries: Sequence[TableChange]) -> Draft:
+    """The next version of one table, judged and complete, or the refusal."""
+    levels, name = entries[0].levels, entries[0].name
+    row = await ctx.store.tabular(home.name, levels, name)
+    if any(isinstance(r, AssertCreate) for entry in entries for r in entry.requirements):
+        return await _first_version(ctx, caller, home, entries, row)
+    if row is None or row.kind != "table":
+        raise NoSuchTable.named(levels, name)
+    objects = ctx.objects.of(home)
+    document = await ctx.caches.documents.table(objects, row.metadata_location, ctx.limits.document_bytes)
+    applied = _applied(ctx, entries, document.metadata, row.metadata_location)
+    if not applied.changed:
+        return _unchanged(row, document)
+    return await _next_version(ctx, caller, home, row, document.metadata, applied)
+
+
+def _applied(
+    ctx: Context, entries: Sequence[TableChange], base: TableMetadata | None, base_location: str | None
+) -> commit_tables.Applied:
+    for entry in entries:
+        commit_requirements.check_table(entry.requirements, base)
+    updates = tuple(update for entry in entries for update in entry.updates)
+    return commit_tables.apply(base, base_location, updates, ctx.clock.now_ms(), ctx.ids.uuid4())
+
+
+async def _first_version(
+    ctx: Context, caller: Caller, home: Warehouse, entries: Sequence[TableChange], row: Tabular | None
+) -> Draft:
+    """Complete a staged create: the client's own uuid, ids and location, built from nothing."""
+    levels, name = entries[0].levels, entries[0].name
+    if row is not None:
+        raise _already_there(row)
+    names.validate_name(name)
+    namespace = await namespaces.existing(ctx, home, levels)
+    metadata = _applied(ctx, entries, None, None).metadata
+    return await first_draft(ctx, caller, home, namespace, name, metadata)
+
+
+def _already_there(row: Tabular) -> CommitFailed | AlreadyExists:
+    return CommitFailed.requirement("table already exists") if row.kind == "table" else places.taken(row, "table")
+
+
+async def first_draft(
+    ctx: Context, caller: Caller, home: Warehouse, namespace: Namespace, name: str, metadata: TableMetadata
+) -> Draft:
+    """The first version of a new table, judged, with its locations checked."""
+    uuid = metadata.table_uuid or ctx.ids.uuid4()
+    await locations.check_requested(ctx, home, namespace.levels, metadata.location, "table location")
+    locations.check_introduced(ctx, home, {}, metadata.properties)
+    verdict = await judgement.accepted(ctx, Scope.inside(namespace), None, metadata)
+    file = drafts.next_file(ctx, home, metadata, None)
+    pen = scribe(ctx, caller, home, namespace.levels, name, uuid)
+    return Draft(
+        kind="table",
+        levels=namespace.levels,
+        name=name,
+        row=None,
+        uuid=uuid,
+        location=metadata.location,
+        file=file,
+        document=await rendered(metadata),
+        columns=columns_of(metadata),
+        exclusive=True,
+        events=(pen.created("table", file), *pen.evolved(None, metadata, file, verdict.findings)),
+        findings=verdict.findings,
+    )
+
+
+async def _next_version(
+    ctx: Context, caller: Caller, home: Warehouse, row: Tabular, base: TableMetadata, applied: commit_tables.Applied
+) -> Draft:
+    metadata = applied.metadata
+    moved = metadata.location != base.location
+    if moved:
+        await locations.check_requested(ctx, home, row.namespace, metadata.location, "table location")
+    locations.check_introduced(ctx, home, base.properties, metadata.properties)
+    verdict = await judgement.accepted(ctx, Scope.of(row), base, metadata)
+    file = drafts.next_file(ctx, home, metadata, row.metadata_location)
+    pen = scribe(ctx, caller, home, row.namespace, row.name, row.uuid)
+    return Draft(
+        kind="table",
+        levels=row.namespace,
+        name=row.name,
+        row=row,
+        uuid=metadata.table_uuid or row.uuid,
+        location=metadata.location,
+        file=file,
+        document=await rendered(metadata),
+        columns=columns_of(metadata),
+        exclusive=moved,
+        events=(
+            *pen.evolved(base, metadata, file, verdict.findings),
+            *pen.waivers_used(verdict.waivers_used, file),
+        ),
+        findings=verdict.findings,
+        waivers=verdict.waivers_used,
+        expired=applied.expired_metadata_files,
+    )
+
+
+def _unchanged(row: Tabular, document: Document[TableMetadata]) -> Draft:
+    return Draft(
+        kind="table",
+        levels=row.namespace,
+        name=row.name,
+        row=row,
+        uuid=row.uuid,
+        location=row.location,
+        file=row.metadata_location,
+        document=document,
+        columns=row.columns,
+    )
+
+
+async def rendered(metadata: TableMetadata) -> Document[TableMetadata]:
+    weight = len(metadata.snapshots) * _SNAPSHOT_BYTES
+    return Document(await aside(weight, render_table_metadata, metadata), metadata)
+
+
+def _afterwards(ctx: Context, caller: Caller, home: Warehouse, made: Sequence[Draft]) -> None:
+    """What follows a commit that has happened: nothing here can change its answer."""
+    for draft in made:
+        ctx.caches.observations.saw(
+            draft.uuid, caller.client, caller.client_version, "commit", ctx.clock.now_ms()
+        )
+        if draft.expired:
+            ctx.caches.tasks.spawn(versions.trim(ctx, home, draft), "removal of expired metadata files")

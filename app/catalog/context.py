@@ -1,0 +1,80 @@
+"""What every use case is handed: the world (`Context`), its limits, and who is asking (`Caller`)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from app.catalog.documents import Documents
+from app.catalog.lines import Lines
+from app.catalog.observations import Observations
+from app.catalog.tasks import Tasks
+from app.ports import Clock, Ids, ObjectStores, Store, Warehouse
+
+ANONYMOUS = "anonymous"
+DEFAULT_WAREHOUSE = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds and policy of one server, as plain values. Times are milliseconds, sizes bytes.
+
+    `allowed_locations` (the setting ICEKEEL_ALLOWED_LOCATIONS) are the prefixes that the server may touch beside each
+    warehouse's own. `commit_attempts` counts lost swaps that are tried again before the client is told to do so.
+    `queue_length` is how many commits may wait for one table before the next is turned away.
+    """
+
+    allowed_locations: tuple[str, ...] = ()
+    default_warehouse: str = DEFAULT_WAREHOUSE
+    idempotency_lifetime_ms: int = 30 * 60_000
+    idempotency_grace_ms: int = 5 * 60_000
+    commit_attempts: int = 10
+    retry_wait_ms: int = 20
+    queue_length: int = 256
+    document_bytes: int = 1 << 30
+    warehouse_ttl_ms: int = 2_000
+    page_size: int = 1_000
+    page_size_max: int = 10_000
+    report_bytes: int = 256 << 10
+    purge_batch: int = 500
+    waiver_lifetime_max_ms: int = 90 * 24 * 3_600_000
+
+
+@dataclass(slots=True)
+class Caches:
+    """What one process remembers. Losing all of it costs time, never truth."""
+
+    documents: Documents = field(default_factory=Documents)
+    lines: Lines = field(default_factory=Lines)
+    keys: Lines = field(default_factory=Lines)
+    observations: Observations = field(default_factory=Observations)
+    tasks: Tasks = field(default_factory=Tasks)
+    warehouses: dict[str, tuple[float, Warehouse]] = field(default_factory=dict)
+    purge_wanted: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The world as the use cases see it; wired once by `main`."""
+
+    store: Store
+    objects: ObjectStores
+    clock: Clock
+    ids: Ids
+    caches: Caches = field(default_factory=Caches)
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks. `client` and `client_version` come from the request's own headers and are only ever observed.
+
+    `key` is the request's Idempotency-Key and `fingerprint` a digest of operation and body: one key may stand for one
+    fingerprint only.
+    """
+
+    principal: str = ANONYMOUS
+    client: str = ""
+    client_version: str = ""
+    key: str | None = None
+    fingerprint: str = ""

@@ -1,0 +1,147 @@
+"""Metadata documents by their immutable location: read once, parsed once, bounded in bytes.
+
+A location is written once and never again, so an entry needs no invalidation; `register` alone reads afresh, because
+it names a file that somebody else wrote. Every document is parsed when it is read: bytes that no reader could load
+are never served.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import Generic, TypeVar
+
+from app.errors import NotFound, ObjectMissing, SpecError
+from app.ports import Objects
+from app.spec import metadata_file
+from app.spec.table import TableMetadata, parse_table_metadata, render_refs_only
+from app.spec.view import ViewMetadata, parse_view_metadata
+
+M = TypeVar("M", TableMetadata, ViewMetadata)
+
+# Below this size decoding and parsing are quicker than handing them to a thread; beyond it they would stall others.
+HEAVY_BYTES = 512 << 10
+
+
+class Document(Generic[M]):
+    """One version of a table or view: its parsed form and its JSON bytes as served."""
+
+    __slots__ = ("data", "metadata", "refs_only")
+
+    def __init__(self, data: bytes, metadata: M) -> None:
+        self.data = data
+        self.metadata: M = metadata
+        self.refs_only: bytes | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes this entry is charged with: the document, its parsed form (about as much again), the short form."""
+        return 2 * len(self.data) + len(self.refs_only or b"")
+
+
+class Documents:
+    """An LRU of documents, bounded in bytes; a document larger than the bound is served but not kept."""
+
+    __slots__ = ("_bytes", "_entries", "limit")
+
+    def __init__(self, limit: int = 256 << 20) -> None:
+        self.limit = limit
+        self._bytes = 0
+        self._entries: OrderedDict[str, Document[TableMetadata] | Document[ViewMetadata]] = OrderedDict()
+
+    @property
+    def held_bytes(self) -> int:
+        return self._bytes
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, location: str) -> bool:
+        return location in self._entries
+
+    async def table(self, objects: Objects, location: str, limit: int) -> Document[TableMetadata]:
+        """The table metadata at `location`. NotFound: the file has vanished; SpecError: no reader could load it."""
+        held = self._get(location)
+        if held is not None and isinstance(held.metadata, TableMetadata):
+            return held
+        return await self._read(objects, location, limit, parse_table_metadata)
+
+    async def view(self, objects: Objects, location: str, limit: int) -> Document[ViewMetadata]:
+        """The view metadata at `location`; failures as in `table`."""
+        held = self._get(location)
+        if held is not None and isinstance(held.metadata, ViewMetadata):
+            return held
+        return await self._read(objects, location, limit, parse_view_metadata)
+
+    async def refs_only(self, objects: Objects, location: str, limit: int) -> bytes:
+        """The document with only those snapshots that a branch or tag points to directly."""
+        document = await self.table(objects, location, limit)
+        if document.refs_only is None:
+            rendered = await aside(len(document.data), render_refs_only, document.metadata)
+            if document.refs_only is None:
+                document.refs_only = rendered
+                self._charge(location, len(rendered))
+        return document.refs_only
+
+    def forget(self, location: str) -> None:
+        entry = self._entries.pop(location, None)
+        if entry is not None:
+            self._bytes -= entry.size
+
+    def keep(self, location: str, document: Document[TableMetadata] | Document[ViewMetadata]) -> None:
+        """Remember the newest version of something; older entries make room."""
+        self.forget(location)
+        if document.size > self.limit:
+            return
+        self._entries[location] = document
+        self._bytes += document.size
+        self._evict()
+
+    def _get(self, location: str) -> Document[TableMetadata] | Document[ViewMetadata] | None:
+        entry = self._entries.get(location)
+        if entry is not None:
+            self._entries.move_to_end(location)
+        return entry
+
+    def _charge(self, location: str, more: int) -> None:
+        if location in self._entries:
+            self._bytes += more
+            self._evict()
+
+    def _evict(self) -> None:
+        while self._bytes > self.limit and self._entries:
+            _, entry = self._entries.popitem(last=False)
+            self._bytes -= entry.size
+
+    async def _read(
+        self, objects: Objects, location: str, limit: int, parse: Callable[[bytes], M]
+    ) -> Document[M]:
+        document = await read_afresh(objects, location, limit, parse)
+        self.keep(location, document)
+        return document
+
+
+async def read_afresh(objects: Objects, location: str, limit: int, parse: Callable[[bytes], M]) -> Document[M]:
+    """Read and parse one file past every cache. NotFound, SpecError (with the file named), PayloadTooLarge."""
+    try:
+        stored = await objects.read(location, limit=limit)
+    except ObjectMissing as missing:
+        raise NotFound(missing.message, location=location) from missing
+    try:
+        data = await aside(len(stored), partial(metadata_file.decode, limit=limit), stored, location)
+        return Document(data, await aside(len(data), parse, data))
+    except SpecError as fault:
+        raise SpecError(f"Cannot read metadata file {location}: {fault.reason}", fault.path) from fault
+
+
+R = TypeVar("R")
+
+
+async def aside(size: int, work: Callable[..., R], *arguments: object) -> R:
+    """Run `work` on the loop when it is light, in a thread when it would hold everybody up."""
+    if size < HEAVY_BYTES:
+        return work(*arguments)
+    return await asyncio.to_thread(work, *arguments)
+

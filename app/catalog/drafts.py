@@ -1,0 +1,203 @@
+"""Drafts: the next version of a table or view, from the finished document to the moved pointer.
+
+A draft is complete before anything is written. Publishing writes every new metadata file under a name that was never
+used, then lands one unit for all of them; a file whose pointer surely did not move is removed again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.catalog import locations, units
+from app.catalog.context import Context
+from app.catalog.documents import Document, aside
+from app.catalog.replays import Key, Outcome
+from app.errors import CommitStateUnknown, IcekeelError, ObjectExists
+from app.events import AnyEvent
+from app.ports import (
+    AppendJournal,
+    Columns,
+    CreateTabular,
+    Kind,
+    Levels,
+    Objects,
+    SwapTabular,
+    Tabular,
+    UseWaiver,
+    Warehouse,
+    WriteOp,
+)
+from app.rules import Finding, Waiver
+from app.spec import metadata_file
+from app.spec.table import TableMetadata
+from app.spec.view import ViewMetadata
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What one request makes of one table or view.
+
+    `row` is the pointer it was judged against, None for something new. `file` is where the new document goes;
+    it equals the row's own metadata location when nothing changed, and then nothing is written. A `registered` file
+    was there before and is never written or removed here. `expired` are older metadata files that the new document
+    no longer names.
+    """
+
+    kind: Kind
+    levels: Levels
+    name: str
+    row: Tabular | None
+    uuid: str
+    location: str
+    file: str
+    document: Document[TableMetadata] | Document[ViewMetadata]
+    columns: Columns
+    registered: bool = False
+    exclusive: bool = False
+    events: tuple[AnyEvent, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
+    expired: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        return self.row is None or self.row.metadata_location != self.file
+
+
+def next_file(ctx: Context, warehouse: Warehouse, metadata: TableMetadata | ViewMetadata, previous: str | None) -> str:
+    """A metadata file name that was never used, one version after `previous`; BadRequest where we may not write."""
+    version = 0 if previous is None else metadata_file.parse_version(previous) + 1
+    file = metadata_file.new_metadata_location(metadata.location, metadata.properties, version, ctx.ids.uuid4())
+    locations.check(ctx, warehouse, file, "metadata location")
+    return file
+
+
+async def publish(ctx: Context, warehouse: Warehouse, drafts: Sequence[Draft], key: Key, outcome: Outcome) -> None:
+    """Make every draft the current version, all or none.
+
+    SwapLost, KeyAlreadyUsed, AlreadyExists and the like: nothing happened and the new files are gone again.
+    CommitStateUnknown: it may have happened, and nothing is deleted.
+    """
+    changed = [draft for draft in drafts if draft.changed]
+    objects = ctx.objects.of(warehouse)
+    if not changed:
+        await units.land(ctx, [], key, outcome) if key.text else None
+        return
+    written = [draft for draft in changed if not draft.registered]
+    await _write_files(objects, written)
+
+    async def landed() -> bool | None:
+        return await _landed(ctx, warehouse, objects, changed[0])
+
+    try:
+        await units.land(ctx, _unit(warehouse, changed, ctx.clock.now_ms()), key, outcome, landed)
+    except CommitStateUnknown:
+        raise
+    except IcekeelError:
+        await _remove_files(objects, [draft.file for draft in written])
+        raise
+    except Exception as fault:
+        raise CommitStateUnknown("The commit was interrupted; the change may have happened") from fault
+    for draft in changed:
+        ctx.caches.documents.keep(draft.file, draft.document)
+
+
+def _unit(warehouse: Warehouse, drafts: Sequence[Draft], now_ms: int) -> list[WriteOp]:
+    """Pointers first and in one order everywhere, so that two units never wait for each other's rows."""
+    unit: list[WriteOp] = [_pointer(warehouse, draft, now_ms) for draft in sorted(drafts, key=_order)]
+    for draft in drafts:
+        unit += [UseWaiver(waiver_id=waiver.waiver_id, now_ms=now_ms) for waiver in draft.waivers]
+        unit += [AppendJournal(event=event) for event in draft.events]
+    return unit
+
+
+def _order(draft: Draft) -> tuple[int, Levels, str]:
+    return (-1 if draft.row is None else draft.row.tabular_id, draft.levels, draft.name)
+
+
+def _pointer(warehouse: Warehouse, draft: Draft, now_ms: int) -> WriteOp:
+    if draft.row is not None:
+        return SwapTabular(
+            tabular_id=draft.row.tabular_id,
+            expected=draft.row.metadata_location,
+            metadata_location=draft.file,
+            uuid=draft.uuid,
+            location=draft.location,
+            columns=draft.columns,
+            exclusive_location=draft.exclusive,
+            now_ms=now_ms,
+        )
+    return CreateTabular(
+        warehouse=warehouse.name,
+        namespace=draft.levels,
+        name=draft.name,
+        kind=draft.kind,
+        uuid=draft.uuid,
+        location=draft.location,
+        metadata_location=draft.file,
+        columns=draft.columns,
+        exclusive_location=draft.exclusive,
+        now_ms=now_ms,
+    )
+
+
+async def _write_files(objects: Objects, drafts: Sequence[Draft]) -> None:
+    """Write all new documents; when one fails, none stays."""
+    results = await asyncio.gather(*(_write_file(objects, draft) for draft in drafts), return_exceptions=True)
+    failures = [result for result in results if isinstance(result, BaseException)]
+    if not failures:
+        return
+    # A file that already exists is another writer's, whatever the odds; every other failure may have left ours.
+    ours = [
+        draft.file for draft, result in zip(drafts, results, strict=True) if not isinstance(result, ObjectExists)
+    ]
+    await _remove_files(objects, ours)
+    raise failures[0]
+
+
+async def _write_file(objects: Objects, draft: Draft) -> None:
+    data = draft.document.data
+    await objects.create(draft.file, await aside(len(data), metadata_file.encode, data, draft.file))
+
+
+async def _remove_files(objects: Objects, files: Sequence[str]) -> None:
+    for file in files:
+        try:
+            await objects.delete(file)
+        except IcekeelError:
+            log.warning("could not remove the unused metadata file %s", file, exc_info=True)
+
+
+async def _landed(ctx: Context, warehouse: Warehouse, objects: Objects, draft: Draft) -> bool | None:
+    """Whether the lost unit moved this draft's pointer; one unit moves all pointers or none."""
+    if draft.row is None:
+        row = await ctx.store.tabular(warehouse.name, draft.levels, draft.name)
+        if row is None:
+            return False
+    else:
+        row = await ctx.store.tabular_by_id(draft.row.tabular_id)
+        if row is None:
+            return None
+    if row.metadata_location == draft.file:
+        return True
+    if draft.row is None and row.uuid != draft.uuid:
+        return False
+    if draft.row is not None and row.metadata_location == draft.row.metadata_location:
+        return False
+    return await _in_history(ctx, objects, row, draft)
+
+
+async def _in_history(ctx: Context, objects: Objects, row: Tabular, draft: Draft) -> bool | None:
+    """Someone committed since: our file among its predecessors means yes, our base without our file means no."""
+    if row.kind != "table":
+        return None
+    document = await ctx.caches.documents.table(objects, row.metadata_location, ctx.limits.document_bytes)
+    earlier = {entry.metadata_file for entry in document.metadata.metadata_log}
+    if draft.file in earlier:
+        return True
+    return False if draft.row is not None and draft.row.metadata_location in earlier else None

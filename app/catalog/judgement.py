@@ -1,0 +1,78 @@
+"""Asking the evolution engine: may this table follow that one, under the strictness that holds here?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from app.catalog.context import Context
+from app.errors import EvolutionRefused
+from app.evolution import RULES
+from app.evolution.change import Evidence
+from app.evolution.judge import judge
+from app.evolution.policy import policy_from
+from app.ports import Levels, Namespace, PolicySetting, Tabular
+from app.rules import Policy, Severity, Verdict
+from app.spec.table import TableMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose policy holds: the table's own (`uuid` None: not yet there), its namespace's and those above it."""
+
+    warehouse: str
+    levels: Levels
+    uuid: str | None
+    namespace_properties: Mapping[str, str]
+
+    @classmethod
+    def of(cls, row: Tabular) -> Scope:
+        return cls(row.warehouse, row.namespace, row.uuid, row.namespace_properties)
+
+    @classmethod
+    def inside(cls, namespace: Namespace) -> Scope:
+        return cls(namespace.warehouse, namespace.levels, None, namespace.properties)
+
+
+async def judged(ctx: Context, scope: Scope, before: TableMetadata | None, after: TableMetadata) -> Verdict:
+    """The verdict on `after` following `before`; it may refuse.
+
+    Most commits append and have no fault under any policy, so judging first with every rule raised spares them the
+    two reads that the real policy costs.
+    """
+    now = ctx.clock.now_ms()
+    evidence = Evidence(specs_in_use=None, now_ms=now)
+    if not judge(before, after, evidence, _strictest(), now).findings:
+        return Verdict()
+    return judge(before, after, evidence, await policy(ctx, scope, before, after), now)
+
+
+async def accepted(ctx: Context, scope: Scope, before: TableMetadata | None, after: TableMetadata) -> Verdict:
+    """The verdict of `judged`; EvolutionRefused, with every finding, when it refuses."""
+    verdict = await judged(ctx, scope, before, after)
+    if verdict.refused:
+        raise EvolutionRefused(verdict.findings)
+    return verdict
+
+
+async def policy(ctx: Context, scope: Scope, before: TableMetadata | None, after: TableMetadata) -> Policy:
+    """Properties of table and namespace (stricter only), settings of the policy API (nearest last), live waivers.
+
+    A strictness property that this very commit removes still holds for it.
+    """
+    settings = nearest_last(await ctx.store.policy(scope.warehouse, scope.levels, scope.uuid))
+    return policy_from(
+        after.properties if before is None else {**after.properties, **before.properties},
+        scope.namespace_properties,
+        [(setting.code, setting.severity) for setting in settings],
+        () if scope.uuid is None else await ctx.store.waivers(scope.uuid),
+    )
+
+
+def nearest_last(settings: Iterable[PolicySetting]) -> tuple[PolicySetting, ...]:
+    """From the outermost namespace to the table itself."""
+    return tuple(sorted(settings, key=lambda setting: (setting.table_uuid is not None, len(setting.namespace))))
+
+
+def _strictest() -> Policy:
+    return Policy(set_by_api={rule.code: Severity.ERROR for rule in RULES})

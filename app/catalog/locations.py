@@ -1,0 +1,112 @@
+"""Where tables, views and their files may lie: the one place that decides what the server may touch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from app.catalog.context import Context
+from app.errors import BadRequest, ValidationFailed
+from app.ports import Levels, Namespace, Warehouse
+from app.spec import location as spec_location
+
+SETTING = "ICEKEEL_ALLOWED_LOCATIONS"
+LOCATION = "location"
+
+# Table properties that send files somewhere else than below the table's location.
+PATH_PROPERTIES = (
+    "write.metadata.path",
+    "write.data.path",
+    "write.object-storage.path",
+    "write.folder-storage.path",
+)
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+
+
+def may_touch(ctx: Context, warehouse: Warehouse, location: str) -> bool:
+    """Whether `location` is absolute and lies in the warehouse or in a place that was allowed beside it."""
+    try:
+        return spec_location.is_absolute(location) and any(
+            spec_location.contains(parent, location) for parent in _allowed(ctx, warehouse)
+        )
+    except BadRequest:
+        return False
+
+
+def check(ctx: Context, warehouse: Warehouse, location: str, what: str) -> None:
+    """BadRequest unless the server may touch `location`; `what` names its use in the message."""
+    if not spec_location.is_absolute(location):
+        raise BadRequest(f"Invalid {what}: {location!r} is not an absolute location")
+    if not may_touch(ctx, warehouse, location):
+        raise BadRequest(
+            f"Invalid {what}: {location} lies outside warehouse {warehouse.name} ({warehouse.location}). "
+            f"Choose a location inside it, or have the operator add this one to {SETTING}."
+        )
+
+
+def check_introduced(
+    ctx: Context, warehouse: Warehouse, before: Mapping[str, str], after: Mapping[str, str]
+) -> None:
+    """Check every path property that `after` introduces; what was there before is not this commit's doing."""
+    for key in PATH_PROPERTIES:
+        value = after.get(key)
+        if value is not None and value != before.get(key):
+            check(ctx, warehouse, value, f"value of {key}")
+
+
+async def check_requested(ctx: Context, warehouse: Warehouse, levels: Levels, location: str, what: str) -> None:
+    """Check a location that a client chose for a table or view: allowed, and not a folder that holds other tables."""
+    check(ctx, warehouse, location, what)
+    for folder in await _shared_folders(ctx, warehouse, levels, location):
+        if spec_location.contains(location, folder):
+            raise ValidationFailed(f"Invalid {what}: {location} holds other tables; choose a folder of its own")
+
+
+async def namespace_location(ctx: Context, warehouse: Warehouse, namespace: Namespace) -> str:
+    """The namespace's own `location`, or the nearest one above it extended by the levels below that."""
+    own = namespace.properties.get(LOCATION)
+    if own:
+        return spec_location.strip_trailing_slash(own)
+    for depth in range(len(namespace.levels) - 1, 0, -1):
+        above = await ctx.store.namespace(warehouse.name, namespace.levels[:depth])
+        if above is not None and above.properties.get(LOCATION):
+            return _below(above.properties[LOCATION], namespace.levels[depth:])
+    return _below(warehouse.location, namespace.levels)
+
+
+async def new_location(ctx: Context, warehouse: Warehouse, namespace: Namespace, name: str, uuid: str) -> str:
+    """A location that no other table ever had: `<namespace location>/<name>-<8 hex digits of the uuid>`."""
+    folder = f"{safe_segment(name)}-{uuid.replace('-', '')[:8]}"
+    return spec_location.join(await namespace_location(ctx, warehouse, namespace), folder)
+
+
+def safe_segment(name: str) -> str:
+    """`name` as one path segment that every file system, URI library and engine reads alike."""
+    return _UNSAFE.sub("_", name)
+
+
+def _below(parent: str, levels: Iterable[str]) -> str:
+    return spec_location.join(spec_location.strip_trailing_slash(parent), *(safe_segment(level) for level in levels))
+
+
+def _allowed(ctx: Context, warehouse: Warehouse) -> tuple[str, ...]:
+    return (warehouse.location, *warehouse.allowed_locations, *ctx.limits.allowed_locations)
+
+
+async def _shared_folders(ctx: Context, warehouse: Warehouse, levels: Levels, location: str) -> list[str]:
+    """The warehouse, this namespace and those above it, and a namespace whose computed folder `location` is."""
+    shared = [warehouse.location]
+    segments = _segments_below(warehouse.location, location)
+    for path in (*(levels[:depth] for depth in range(1, len(levels) + 1)), segments):
+        namespace = await ctx.store.namespace(warehouse.name, path) if path else None
+        if namespace is not None:
+            shared.append(await namespace_location(ctx, warehouse, namespace))
+    return shared
+
+
+def _segments_below(parent: str, child: str) -> Levels:
+    inside, outside = spec_location.canonical(child), spec_location.canonical(parent)
+    if not spec_location.contains(outside, inside):
+        return ()
+    return tuple(part for part in inside[len(outside):].split("/") if part)

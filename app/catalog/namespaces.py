@@ -1,0 +1,131 @@
+"""Namespaces: nested, with properties, and dropped only when empty."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from app.catalog import locations, pages, replays, units, warehouses
+from app.catalog.answers import Listed, NamespaceView, PropertiesResult
+from app.catalog.context import Caller, Context
+from app.catalog.pages import EVERYTHING, PageRequest
+from app.catalog.replays import Key
+from app.errors import BadRequest, NoSuchNamespace, Unprocessable
+from app.ports import CreateNamespace, DropNamespace, Levels, Namespace, UpdateNamespace, Warehouse
+from app.spec import names
+
+
+async def list_namespaces(
+    ctx: Context, warehouse: str, parent: Levels = (), page: PageRequest = EVERYTHING
+) -> Listed[Levels]:
+    """The direct children of `parent` (() = top level) as full paths. NoSuchNamespace when the parent is missing."""
+    home = await warehouses.warehouse(ctx, warehouse)
+    if parent:
+        await existing(ctx, home, parent)
+    return await pages.listed(
+        ctx.limits,
+        page,
+        ("namespaces", home.name, parent),
+        lambda after, limit: ctx.store.namespaces(home.name, parent, after=after, limit=limit),
+    )
+
+
+async def create_namespace(
+    ctx: Context, caller: Caller, warehouse: str, levels: Levels, properties: Mapping[str, str]
+) -> NamespaceView:
+    """AlreadyExists; NoSuchNamespace when the parent is missing; BadRequest on a bad name or a foreign `location`."""
+    home = await warehouses.fresh_warehouse(ctx, warehouse)
+
+    async def act(key: Key) -> NamespaceView:
+        if not levels:
+            raise BadRequest("Invalid namespace: at least one level is needed")
+        for level in levels:
+            names.validate_level(level)
+        if await ctx.store.namespace(home.name, levels) is None:
+            _check_location(ctx, home, properties)
+        op = CreateNamespace(
+            warehouse=home.name, levels=levels, properties=dict(properties), now_ms=ctx.clock.now_ms()
+        )
+        created = Namespace(namespace_id=0, warehouse=home.name, levels=levels, properties=op.properties)
+        answer = await _shown(ctx, home, created)
+        await units.land(ctx, [op], key, {})
+        return answer
+
+    return await replays.once(ctx, caller, home, act, lambda _: load_namespace(ctx, warehouse, levels))
+
+
+async def load_namespace(ctx: Context, warehouse: str, levels: Levels) -> NamespaceView:
+    """The namespace and its properties; a computed `location` is shown when none is set. NoSuchNamespace."""
+    home = await warehouses.warehouse(ctx, warehouse)
+    return await _shown(ctx, home, await existing(ctx, home, levels))
+
+
+async def namespace_exists(ctx: Context, warehouse: str, levels: Levels) -> None:
+    """NoSuchNamespace unless it exists."""
+    await existing(ctx, await warehouses.warehouse(ctx, warehouse), levels)
+
+
+async def update_properties(
+    ctx: Context,
+    caller: Caller,
+    warehouse: str,
+    levels: Levels,
+    updates: Mapping[str, str],
+    removals: Sequence[str],
+) -> PropertiesResult:
+    """Set and remove properties. Unprocessable when one key is in both; NoSuchNamespace."""
+    home = await warehouses.fresh_warehouse(ctx, warehouse)
+
+    async def act(key: Key) -> PropertiesResult:
+        before = await existing(ctx, home, levels)
+        both = sorted(set(updates) & set(removals))
+        if both:
+            raise Unprocessable(f"Invalid properties update: both set and removed: {', '.join(both)}")
+        if updates.get(locations.LOCATION) != before.properties.get(locations.LOCATION):
+            _check_location(ctx, home, updates)
+        gone = tuple(dict.fromkeys(removals))
+        result = PropertiesResult(
+            updated=tuple(updates),
+            removed=tuple(name for name in gone if name in before.properties),
+            missing=tuple(name for name in gone if name not in before.properties),
+        )
+        op = UpdateNamespace(
+            warehouse=home.name, levels=levels, updates=dict(updates), removals=gone, now_ms=ctx.clock.now_ms()
+        )
+        await units.land(ctx, [op], key, {"removed": result.removed, "missing": result.missing})
+        return result
+
+    async def again(outcome: replays.Outcome) -> PropertiesResult:
+        return PropertiesResult(tuple(updates), tuple(outcome["removed"]), tuple(outcome["missing"]))
+
+    return await replays.once(ctx, caller, home, act, again)
+
+
+async def drop_namespace(ctx: Context, caller: Caller, warehouse: str, levels: Levels) -> None:
+    """NoSuchNamespace; NamespaceNotEmpty when it holds tables, views or namespaces."""
+    home = await warehouses.fresh_warehouse(ctx, warehouse)
+
+    async def act(key: Key) -> None:
+        await units.land(ctx, [DropNamespace(warehouse=home.name, levels=levels)], key, {})
+
+    await replays.once(ctx, caller, home, act, replays.nothing)
+
+
+async def existing(ctx: Context, warehouse: Warehouse, levels: Levels) -> Namespace:
+    """The stored namespace; NoSuchNamespace."""
+    found = await ctx.store.namespace(warehouse.name, levels) if levels else None
+    if found is None:
+        raise NoSuchNamespace.named(levels)
+    return found
+
+
+async def _shown(ctx: Context, warehouse: Warehouse, namespace: Namespace) -> NamespaceView:
+    properties = {**namespace.properties}
+    if not properties.get(locations.LOCATION):
+        properties[locations.LOCATION] = await locations.namespace_location(ctx, warehouse, namespace)
+    return NamespaceView(namespace.levels, properties)
+
+
+def _check_location(ctx: Context, warehouse: Warehouse, properties: Mapping[str, str]) -> None:
+    wanted = properties.get(locations.LOCATION)
+    if wanted:
+        locations.check(ctx, warehouse, wanted, "namespace location")

@@ -1,0 +1,172 @@
+"""Idempotency: one key, one effect, one answer.
+
+A success is recorded in the same unit as its change, a deterministic refusal in a unit of its own. What depends on
+the moment (a full queue, a store that is away, an expired token) is never recorded. Before any refusal leaves, the key
+is looked up once more: a client that hears "refused" deletes its files, and they may be the live ones.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+from app import errors
+from app.catalog.context import Caller, Context
+from app.errors import (
+    EvolutionRefused,
+    IcekeelError,
+    KeyAlreadyUsed,
+    OutcomeUnknown,
+    TooManyRequests,
+    Unavailable,
+    Unprocessable,
+)
+from app.ports import KeyRecord, RecordKey, Warehouse, WriteOp
+from app.rules import Finding
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Outcome = Mapping[str, Any]
+Act = Callable[["Key"], Awaitable[T]]
+Again = Callable[[Outcome], Awaitable[T]]
+
+# The class of a recorded outcome; the wire status of a refusal follows from its kind.
+DONE, REFUSED = 200, 400
+
+# Refusals that the same request on the same state always meets.
+FINAL: tuple[type[IcekeelError], ...] = (
+    errors.BadRequest,
+    errors.NoSuchNamespace,
+    errors.NoSuchTable,
+    errors.NoSuchView,
+    errors.AlreadyExists,
+    errors.NamespaceNotEmpty,
+    errors.CommitFailed,
+    errors.Unprocessable,
+    errors.Unsupported,
+)
+_KINDS: Mapping[str, type[IcekeelError]] = {
+    kind.__name__: kind
+    for kind in (*FINAL, errors.IllegalArgument, errors.SpecError, errors.ValidationFailed, errors.EvolutionRefused)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The caller's idempotency key in one warehouse, or the absence of one (`text` None)."""
+
+    ctx: Context
+    warehouse: str
+    text: str | None
+    fingerprint: str
+
+    async def find(self) -> KeyRecord | None:
+        if self.text is None:
+            return None
+        return await self.ctx.store.key(self.warehouse, self.text, self.ctx.clock.now_ms())
+
+    def record(self, outcome: Outcome, status: int = DONE) -> tuple[WriteOp, ...]:
+        """The operation that belongs into the unit of the change; nothing without a key."""
+        if self.text is None:
+            return ()
+        now, limits = self.ctx.clock.now_ms(), self.ctx.limits
+        return (
+            RecordKey(
+                record=KeyRecord(
+                    key=self.text,
+                    warehouse=self.warehouse,
+                    fingerprint=self.fingerprint,
+                    status=status,
+                    outcome=msgspec.json.encode(outcome),
+                    created_at_ms=now,
+                    expires_at_ms=now + limits.idempotency_lifetime_ms + limits.idempotency_grace_ms,
+                )
+            ),
+        )
+
+
+async def once(
+    ctx: Context,
+    caller: Caller,
+    warehouse: Warehouse,
+    act: Act[T],
+    again: Again[T],
+) -> T:
+    """Run one mutation under the caller's key, or answer from what was recorded under it.
+
+    `act` puts `key.record(outcome)` into its unit; `again` renders an answer from such an outcome. The mutation runs
+    to its end even when the caller goes away. Unprocessable when the key stands for another request.
+    """
+    key = Key(ctx, warehouse.name, caller.key.lower() if caller.key else None, caller.fingerprint)
+    return await ctx.caches.tasks.unbroken(_once(key, act, again))
+
+
+async def nothing(outcome: Outcome) -> None:
+    """The replay of an operation whose success has no content."""
+
+
+async def _once(key: Key, act: Act[T], again: Again[T]) -> T:
+    if key.text is None:
+        return await act(key)
+    async with key.ctx.caches.keys.stand([(key.warehouse, key.text)], key.ctx.limits.queue_length):
+        found = await key.find()
+        if found is not None:
+            return await _replay(key, found, again)
+        try:
+            return await act(key)
+        except KeyAlreadyUsed:
+            return await _replay(key, await key.find(), again)
+        except FINAL as refusal:
+            found = await key.find() or await _record_refusal(key, refusal)
+            if found is None:
+                raise
+            return await _replay(key, found, again)
+
+
+async def _replay(key: Key, found: KeyRecord | None, again: Again[T]) -> T:
+    if found is None:
+        raise TooManyRequests("The Idempotency-Key expired while its request was running; nothing was done. Try again.")
+    if found.fingerprint != key.fingerprint:
+        raise Unprocessable("Idempotency-Key was already used for another request")
+    outcome: dict[str, Any] = msgspec.json.decode(found.outcome)
+    if found.status != DONE:
+        raise _rebuilt(outcome)
+    return await again(outcome)
+
+
+async def _record_refusal(key: Key, refusal: IcekeelError) -> KeyRecord | None:
+    """Record a refusal; answers the record of a concurrent duplicate that came first. Losing the record is harmless."""
+    try:
+        await key.ctx.store.write(key.record(_refusal(refusal), REFUSED))
+    except KeyAlreadyUsed:
+        return await key.find()
+    except (Unavailable, OutcomeUnknown):
+        log.warning("could not record the refusal of an idempotency key", exc_info=True)
+    return None
+
+
+def _refusal(refusal: IcekeelError) -> Outcome:
+    kind = next(kind.__name__ for kind in type(refusal).__mro__ if kind.__name__ in _KINDS)
+    findings = msgspec.to_builtins(refusal.findings) if isinstance(refusal, EvolutionRefused) else ()
+    return {"kind": kind, "message": refusal.message, "findings": findings}
+
+
+def _rebuilt(outcome: Outcome) -> IcekeelError:
+    kind = _KINDS[outcome["kind"]]
+    if kind is EvolutionRefused:
+        return EvolutionRefused(msgspec.convert(outcome["findings"], tuple[Finding, ...]))
+    return kind(outcome["message"])
+
+
+def recorded_findings(findings: Sequence[Finding]) -> list[Any]:
+    """Findings as an outcome keeps them."""
+    return [msgspec.to_builtins(finding) for finding in findings]
+
+
+def findings_of(outcome: Outcome) -> tuple[Finding, ...]:
+    return msgspec.convert(outcome.get("findings", ()), tuple[Finding, ...])

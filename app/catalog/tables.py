@@ -1,0 +1,216 @@
+"""Tables: list, create, load, drop, rename. Commits have their own file, and so has registering."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.catalog import (
+    commits,
+    drafts,
+    etags,
+    locations,
+    namespaces,
+    pages,
+    places,
+    replays,
+    tabulars,
+    units,
+    versions,
+    warehouses,
+)
+from app.catalog.answers import Listed, LoadedTable, NotModified
+from app.catalog.config import client_config
+from app.catalog.context import Caller, Context
+from app.catalog.drafts import Draft
+from app.catalog.pages import EVERYTHING, PageRequest
+from app.catalog.registrations import register_table, unregister_table
+from app.catalog.replays import Key, Outcome
+from app.commit import tables as commit_tables
+from app.errors import AlreadyExists, BadRequest, NotFound, ObjectMissing
+from app.ports import Levels, Namespace, Tabular, Warehouse
+from app.spec import location as spec_location
+from app.spec.partition import UnboundPartitionSpec
+from app.spec.schema import Schema
+from app.spec.sort import SortOrder
+from app.spec.table import TableMetadata
+
+__all__ = [
+    "TableRequest",
+    "create_table",
+    "drop_table",
+    "list_tables",
+    "load_table",
+    "register_table",
+    "rename_table",
+    "table_exists",
+    "unregister_table",
+]
+
+# A pointer that moves and a trimmed file between the two reads of a load: more than twice in a row means it is gone.
+_LOAD_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TableRequest:
+    """What a client asks of createTable. `location` None leaves the place to the catalog."""
+
+    name: str
+    schema: Schema
+    spec: UnboundPartitionSpec | None = None
+    order: SortOrder | None = None
+    location: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    stage: bool = False
+
+
+async def list_tables(
+    ctx: Context, warehouse: str, levels: Levels, page: PageRequest = EVERYTHING
+) -> Listed[str]:
+    """Names of the tables in a namespace. NoSuchNamespace."""
+    home = await warehouses.warehouse(ctx, warehouse)
+    await namespaces.existing(ctx, home, levels)
+    return await pages.listed(
+        ctx.limits,
+        page,
+        ("tables", home.name, levels),
+        lambda after, limit: ctx.store.tabulars(home.name, levels, "table", after=after, limit=limit),
+    )
+
+
+async def create_table(
+    ctx: Context, caller: Caller, warehouse: str, levels: Levels, request: TableRequest
+) -> LoadedTable:
+    """Create a table, or stage one: the same document, but nobody sees it and nothing is reserved.
+
+    Column ids are assigned anew. NoSuchNamespace, AlreadyExists (a table or view), BadRequest, EvolutionRefused.
+    """
+    home = await warehouses.fresh_warehouse(ctx, warehouse)
+
+    async def act(key: Key) -> LoadedTable:
+        namespace = await places.vacancy(ctx, home, levels, request.name, "table")
+        metadata = await _new_metadata(ctx, home, namespace, request)
+        draft = await commits.first_draft(ctx, caller, home, namespace, request.name, metadata)
+        if request.stage:
+            return await _stage(ctx, home, draft, key)
+        try:
+            await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
+        except AlreadyExists:
+            raise await places.now_taken(ctx, home, levels, request.name, "table") from None
+        return versions.loaded(home, versions.of(draft), draft.findings)
+
+    async def again(outcome: Outcome) -> LoadedTable:
+        if "staged" in outcome:
+            return LoadedTable(None, outcome["staged"].encode(), client_config(home))
+        version = await versions.recorded(ctx, home, levels, request.name, outcome)
+        return versions.loaded(home, version, replays.findings_of(outcome))
+
+    return await replays.once(ctx, caller, home, act, again)
+
+
+async def load_table(
+    ctx: Context,
+    caller: Caller,
+    warehouse: str,
+    levels: Levels,
+    name: str,
+    *,
+    snapshots: str = etags.ALL,
+    if_none_match: str | None = None,
+) -> LoadedTable | NotModified:
+    """The table as its pointer names it now, in full (`snapshots` "all") or with referenced snapshots only ("refs").
+
+    NoSuchTable, also for a missing namespace; NotFound when the metadata file has vanished; BadRequest for another
+    `snapshots`. NotModified is answered without reading the document.
+    """
+    if snapshots not in (etags.ALL, etags.REFS):
+        raise BadRequest(f"Invalid snapshots: {snapshots} (use all or refs)")
+    home = await warehouses.warehouse(ctx, warehouse)
+    row = await places.table(ctx, home, levels, name)
+    for _ in range(_LOAD_ATTEMPTS):
+        try:
+            answer = await _load(ctx, home, row, snapshots, if_none_match)
+        except NotFound:
+            newer = await places.table(ctx, home, levels, name)
+            if newer.metadata_location == row.metadata_location:
+                raise
+            row = newer
+            continue
+        ctx.caches.observations.saw(row.uuid, caller.client, caller.client_version, "load", ctx.clock.now_ms())
+        return answer
+    raise NotFound(ObjectMissing(row.metadata_location).message)
+
+
+async def table_exists(ctx: Context, warehouse: str, levels: Levels, name: str) -> None:
+    """NoSuchTable unless it exists; the document is not read."""
+    await places.table(ctx, await warehouses.warehouse(ctx, warehouse), levels, name)
+
+
+async def drop_table(
+    ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str, *, purge: bool = False
+) -> None:
+    """Forget the table; its files are deleted (by a durable job) only when `purge` asks for it. NoSuchTable."""
+    home = await warehouses.fresh_warehouse(ctx, warehouse)
+
+    async def act(key: Key) -> None:
+        await tabulars.drop(ctx, caller, home, "table", levels, name, key, purge=purge)
+
+    await replays.once(ctx, caller, home, act, replays.nothing)
+
+
+async def rename_table(
+    ctx: Context, caller: Caller, warehouse: str, source: tuple[Levels, str], target: tuple[Levels, str]
+) -> None:
+    """NoSuchTable (source), NoSuchNamespace (target), AlreadyExists (a table or view has the name)."""
+    home = await warehouses.fresh_warehouse(ctx, warehouse)
+
+    async def act(key: Key) -> None:
+        await tabulars.rename(ctx, caller, home, "table", source, target, key)
+
+    await replays.once(ctx, caller, home, act, replays.nothing)
+
+
+async def _new_metadata(
+    ctx: Context, home: Warehouse, namespace: Namespace, request: TableRequest
+) -> TableMetadata:
+    uuid = ctx.ids.uuid4()
+    if request.location:
+        location = spec_location.strip_trailing_slash(request.location)
+        await locations.check_requested(ctx, home, namespace.levels, location, "table location")
+    else:
+        location = await locations.new_location(ctx, home, namespace, request.name, uuid)
+    return commit_tables.new_table(
+        request.schema,
+        request.spec,
+        request.order,
+        location,
+        request.properties,
+        now_ms=ctx.clock.now_ms(),
+        uuid=uuid,
+    )
+
+
+async def _stage(ctx: Context, home: Warehouse, draft: Draft, key: Key) -> LoadedTable:
+    """Hand the document out without storing it; on local disks its metadata folder is there from now on."""
+    await ctx.objects.of(home).prepare(draft.file.rsplit("/", 1)[0])
+    if key.text is not None:
+        await units.land(ctx, [], key, {"staged": draft.document.data.decode()})
+    return LoadedTable(None, draft.document.data, client_config(home), None, draft.findings)
+
+
+async def _load(
+    ctx: Context, home: Warehouse, row: Tabular, snapshots: str, if_none_match: str | None
+) -> LoadedTable | NotModified:
+    objects, file, limit = ctx.objects.of(home), row.metadata_location, ctx.limits.document_bytes
+    if objects.local and await objects.stat(file) is None:
+        ctx.caches.documents.forget(file)
+        raise NotFound(ObjectMissing(file).message, location=file)
+    config = client_config(home)
+    tag = etags.etag(file, snapshots, config)
+    if etags.matches(if_none_match, tag):
+        return NotModified(tag)
+    if snapshots == etags.REFS:
+        data = await ctx.caches.documents.refs_only(objects, file, limit)
+    else:
+        data = (await ctx.caches.documents.table(objects, file, limit)).data
+    return LoadedTable(file, data, config, tag)

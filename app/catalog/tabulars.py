@@ -1,0 +1,126 @@
+"""What tables and views share: the end of a name, and its change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.catalog import places, units
+from app.catalog.context import Caller, Context
+from app.catalog.journal import scribe
+from app.catalog.replays import Key, Outcome
+from app.errors import CommitFailed, SwapLost
+from app.ports import (
+    AddPurgeJob,
+    AppendJournal,
+    DropTabular,
+    Kind,
+    Levels,
+    RenameTabular,
+    Tabular,
+    Warehouse,
+    WriteOp,
+)
+from app.spec import names
+
+CROWDED = "Too many concurrent changes of this name; nothing was changed. Try again."
+
+
+async def find(ctx: Context, warehouse: Warehouse, kind: Kind, levels: Levels, name: str) -> Tabular:
+    """The table or view of that name; NoSuchTable or NoSuchView."""
+    return await (places.table if kind == "table" else places.view)(ctx, warehouse, levels, name)
+
+
+async def drop(
+    ctx: Context,
+    caller: Caller,
+    warehouse: Warehouse,
+    kind: Kind,
+    levels: Levels,
+    name: str,
+    key: Key,
+    *,
+    purge: bool = False,
+) -> None:
+    """Remove the name; with `purge` the job that deletes the files is stored in the same unit."""
+    async with ctx.caches.lines.stand([(warehouse.name, levels, name)], ctx.limits.queue_length):
+        for _ in range(ctx.limits.commit_attempts):
+            row = await find(ctx, warehouse, kind, levels, name)
+            unit: list[WriteOp] = []
+            if purge:
+                unit.append(_purge_job(row, ctx.clock.now_ms()))
+            try:
+                await remove(ctx, caller, warehouse, row, key, {}, unit, purge=purge)
+            except SwapLost:
+                continue
+            if purge:
+                ctx.caches.purge_wanted.set()
+            return
+    raise CommitFailed(CROWDED)
+
+
+async def remove(
+    ctx: Context,
+    caller: Caller,
+    warehouse: Warehouse,
+    row: Tabular,
+    key: Key,
+    outcome: Outcome,
+    besides: Sequence[WriteOp] = (),
+    *,
+    purge: bool = False,
+) -> None:
+    """Land the removal of `row` as it was read, together with `besides`; SwapLost when it has moved on."""
+    pen = scribe(ctx, caller, warehouse, row.namespace, row.name, row.uuid)
+    gone = pen.dropped(row.kind, row.metadata_location, purge=purge)
+    unit: list[WriteOp] = [
+        DropTabular(tabular_id=row.tabular_id, expected=row.metadata_location),
+        *besides,
+        AppendJournal(event=gone),
+    ]
+
+    async def landed() -> bool | None:
+        return await ctx.store.tabular_by_id(row.tabular_id) is None
+
+    await units.land(ctx, unit, key, outcome, landed)
+
+
+async def rename(
+    ctx: Context,
+    caller: Caller,
+    warehouse: Warehouse,
+    kind: Kind,
+    source: tuple[Levels, str],
+    target: tuple[Levels, str],
+    key: Key,
+) -> None:
+    """Give the name `target`, in any namespace of the warehouse. uuid, location and files stay as they are.
+
+    NoSuchTable or NoSuchView (source), NoSuchNamespace (target), AlreadyExists (a table or view has the name).
+    """
+    row = await find(ctx, warehouse, kind, *source)
+    names.validate_name(target[1])
+    pen = scribe(ctx, caller, warehouse, row.namespace, row.name, row.uuid)
+    unit: list[WriteOp] = [
+        RenameTabular(warehouse=warehouse.name, kind=kind, source=source, target=target, now_ms=ctx.clock.now_ms()),
+        AppendJournal(event=pen.renamed(kind, target)),
+    ]
+
+    async def landed() -> bool | None:
+        now = await ctx.store.tabular_by_id(row.tabular_id)
+        if now is None:
+            return None
+        place = (now.namespace, now.name)
+        return True if place == target else False if place == source else None
+
+    await units.land(ctx, unit, key, {}, landed)
+
+
+def _purge_job(row: Tabular, now_ms: int) -> AddPurgeJob:
+    return AddPurgeJob(
+        warehouse=row.warehouse,
+        table_uuid=row.uuid,
+        name=names.SEPARATOR.join((*row.namespace, row.name)),
+        location=row.location,
+        metadata_location=row.metadata_location,
+        now_ms=now_ms,
+    )

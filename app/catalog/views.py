@@ -1,0 +1,270 @@
+"""Views: list, create, load, replace, drop, rename, register. They share their names with tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.catalog import (
+    drafts,
+    locations,
+    namespaces,
+    pages,
+    places,
+    replays,
+    tabulars,
+    versions,
+    warehouses,
+)
+from app.catalog.answers import Listed, LoadedView
+from app.catalog.config import client_config
+from app.catalog.context import Caller, Context
+from app.catalog.documents import Document, read_afresh
+from app.catalog.drafts import Draft
+from app.catalog.journal import scribe
+from app.catalog.pages import EVERYTHING, PageRequest
+from app.catalog.replays import Key, Outcome
+from app.catalog.versions import Version
+from app.commit import requirements as commit_requirements
+from app.commit import views as commit_views
+from app.errors import AlreadyExists, CommitFailed, NotFound, ObjectMissing, SwapLost
+from app.ports import Columns, Levels, Namespace, Tabular, Warehouse
+from app.spec import location as spec_location
+from app.spec.requirement import ViewRequirement
+from app.spec.schema import Schema
+from app.spec.update import ViewUpdate
+from app.spec.view import ViewMetadata, ViewVersion, parse_view_metadata, render_view_metadata
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRequest:
+    """What a client asks of createView. `location` None leaves the place to the catalog."""
+
+    name: str
+    schema: Schema
+    view_version: ViewVersion
+    location: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+async def list_views(ctx: Context, warehouse: str, levels: Levels, page: PageRequest = EVERYTHING) -> Listed[str]:
+    """Names of the views in a namespace. NoSuchNamespace."""
+    home = await warehouses.warehouse(ctx, warehouse)
+    await namespaces.existing(ctx, home, levels)
+    return await pages.listed(
+        ctx.limits,
+        page,
+        ("views", home.name, levels),
+        lambda after, limit: ctx.store.tabulars(home.name, levels, "view", after=after, limit=limit),
+    )
+
+
+async def create_view(
+    ctx: Context, caller: Caller, warehouse: str, levels: Levels, request: ViewRequest
+) -> LoadedView:
+    """NoSuchNamespace, AlreadyExists (a view or table), BadRequest for a definition or location that is not legal."""
+    home = await warehouses.fresh_warehouse(ctx, warehouse)
+
+    async def act(key: Key) -> LoadedView:
+        namespace = await places.vacancy(ctx, home, levels, request.name, "view")
+        metadata = await _new_metadata(ctx, home, namespace, request)
+        file = drafts.next_file(ctx, home, metadata, None)
+        draft = _draft(ctx, caller, home, (levels, request.name), None, file, _rendered(metadata))
+        return await _publish_new(ctx, home, draft, key)
+
+    return await replays.once(ctx, caller, home, act, _again(ctx, home, levels, request.name))
+
+
+async def load_view(ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str) -> LoadedView:
+    """NoSuchView, also for a missing namespace; NotFound when the metadata file has vanished."""
+    home = await warehouses.warehouse(ctx, warehouse)
+    row = await places.view(ctx, home, levels, name)
+    objects, file = ctx.objects.of(home), row.metadata_location
+    if objects.local and await objects.stat(file) is None:
+        ctx.caches.documents.forget(file)
+        raise NotFound(ObjectMissing(file).message, location=file)
+    document = await ctx.caches.documents.view(objects, file, ctx.limits.document_bytes)
+    ctx.caches.observations.saw(row.uuid, caller.client, caller.client_version, "load", ctx.clock.now_ms())
+    return LoadedView(file, document.data, client_config(home))
+
+
+async def view_exists(ctx: Context, warehouse: str, levels: Levels, name: str) -> None:
+    """NoSuchView unless it exists; the document is not read."""
+    await places.view(ctx, await warehouses.warehouse(ctx, warehouse), levels, name)
+
+
+async def replace_view(
+    ctx: Context,
+    caller: Caller,
+    warehouse: str,
+    levels: Levels,
+    name: str,
+    requirements: Sequence[ViewRequirement],
+    updates: Sequence[ViewUpdate],
+) -> LoadedView:
+    """Commit to a view through the same pipeline as a table; nothing is judged, views have no stored data.
+
+    NoSuchView, CommitFailed (another uuid, or too many lost swaps), BadRequest, CommitStateUnknown.
+    """
+    home = await warehouses.fresh_warehouse(ctx, warehouse)
+
+    async def act(key: Key) -> LoadedView:
+        async with ctx.caches.lines.stand([(home.name, levels, name)], ctx.limits.queue_length):
+            for _ in range(ctx.limits.commit_attempts):
+                draft = await _next_version(ctx, caller, home, levels, name, requirements, updates)
+                try:
+                    await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
+                except SwapLost:
+                    continue
+                ctx.caches.observations.saw(
+                    draft.uuid, caller.client, caller.client_version, "commit", ctx.clock.now_ms()
+                )
+                return _loaded(home, versions.of(draft))
+        raise CommitFailed(tabulars.CROWDED)
+
+    return await replays.once(ctx, caller, home, act, _again(ctx, home, levels, name))
+
+
+async def drop_view(ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str) -> None:
+    """Forget the view; its metadata files stay. NoSuchView."""
+    home = await warehouses.fresh_warehouse(ctx, warehouse)
+
+    async def act(key: Key) -> None:
+        await tabulars.drop(ctx, caller, home, "view", levels, name, key)
+
+    await replays.once(ctx, caller, home, act, replays.nothing)
+
+
+async def rename_view(
+    ctx: Context, caller: Caller, warehouse: str, source: tuple[Levels, str], target: tuple[Levels, str]
+) -> None:
+    """NoSuchView (source), NoSuchNamespace (target), AlreadyExists (a table or view has the name)."""
+    home = await warehouses.fresh_warehouse(ctx, warehouse)
+
+    async def act(key: Key) -> None:
+        await tabulars.rename(ctx, caller, home, "view", source, target, key)
+
+    await replays.once(ctx, caller, home, act, replays.nothing)
+
+
+async def register_view(
+    ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str, metadata_location: str
+) -> LoadedView:
+    """Make an existing view metadata file the current version of a new name; the answer names it exactly as given.
+
+    NoSuchNamespace, AlreadyExists (a view or table); BadRequest for a file that is no view; NotFound for no file.
+    """
+    home = await warehouses.fresh_warehouse(ctx, warehouse)
+
+    async def act(key: Key) -> LoadedView:
+        await places.vacancy(ctx, home, levels, name, "view")
+        locations.check(ctx, home, metadata_location, "metadata location")
+        document = await read_afresh(
+            ctx.objects.of(home), metadata_location, ctx.limits.document_bytes, parse_view_metadata
+        )
+        locations.check(ctx, home, document.metadata.location, "view location in the metadata file")
+        place = (levels, name)
+        draft = _draft(ctx, caller, home, place, None, metadata_location, document, registered=True)
+        return await _publish_new(ctx, home, draft, key)
+
+    return await replays.once(ctx, caller, home, act, _again(ctx, home, levels, name))
+
+
+async def _publish_new(ctx: Context, home: Warehouse, draft: Draft, key: Key) -> LoadedView:
+    try:
+        await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
+    except AlreadyExists:
+        raise await places.now_taken(ctx, home, draft.levels, draft.name, "view") from None
+    return _loaded(home, versions.of(draft))
+
+
+async def _new_metadata(ctx: Context, home: Warehouse, namespace: Namespace, request: ViewRequest) -> ViewMetadata:
+    uuid = ctx.ids.uuid4()
+    if request.location:
+        location = spec_location.strip_trailing_slash(request.location)
+        await locations.check_requested(ctx, home, namespace.levels, location, "view location")
+    else:
+        location = await locations.new_location(ctx, home, namespace, request.name, uuid)
+    locations.check_introduced(ctx, home, {}, request.properties)
+    return commit_views.new_view(
+        request.schema, request.view_version, location, request.properties, now_ms=ctx.clock.now_ms(), uuid=uuid
+    )
+
+
+async def _next_version(
+    ctx: Context,
+    caller: Caller,
+    home: Warehouse,
+    levels: Levels,
+    name: str,
+    requirements: Sequence[ViewRequirement],
+    updates: Sequence[ViewUpdate],
+) -> Draft:
+    row = await places.view(ctx, home, levels, name)
+    document = await ctx.caches.documents.view(ctx.objects.of(home), row.metadata_location, ctx.limits.document_bytes)
+    base = document.metadata
+    commit_requirements.check_view(tuple(requirements), base)
+    applied = commit_views.apply(base, tuple(updates), ctx.clock.now_ms())
+    place = (levels, name)
+    if not applied.changed:
+        return _draft(ctx, caller, home, place, row, row.metadata_location, document)
+    metadata = applied.metadata
+    if metadata.location != base.location:
+        await locations.check_requested(ctx, home, levels, metadata.location, "view location")
+    locations.check_introduced(ctx, home, base.properties, metadata.properties)
+    file = drafts.next_file(ctx, home, metadata, row.metadata_location)
+    return _draft(ctx, caller, home, place, row, file, _rendered(metadata))
+
+
+def _draft(
+    ctx: Context,
+    caller: Caller,
+    home: Warehouse,
+    place: tuple[Levels, str],
+    row: Tabular | None,
+    file: str,
+    document: Document[ViewMetadata],
+    *,
+    registered: bool = False,
+) -> Draft:
+    metadata = document.metadata
+    pen = scribe(ctx, caller, home, *place, metadata.view_uuid)
+    return Draft(
+        kind="view",
+        levels=place[0],
+        name=place[1],
+        row=row,
+        uuid=metadata.view_uuid,
+        location=metadata.location,
+        file=file,
+        document=document,
+        columns=_columns(metadata),
+        registered=registered,
+        events=(pen.created("view", file, registered=registered),) if row is None else (),
+    )
+
+
+def _columns(metadata: ViewMetadata) -> Columns:
+    """A view assigns no column ids, so `last_column_id` is the highest one its schema uses."""
+    schema = metadata.schema
+    return Columns(
+        format_version=metadata.format_version,
+        last_column_id=schema.highest_id,
+        current_schema_id=metadata.current_version.schema_id,
+        field_count=len(schema.by_id),
+    )
+
+
+def _rendered(metadata: ViewMetadata) -> Document[ViewMetadata]:
+    return Document(render_view_metadata(metadata), metadata)
+
+
+def _loaded(warehouse: Warehouse, version: Version) -> LoadedView:
+    return LoadedView(version.file, version.data, client_config(warehouse))
+
+
+def _again(ctx: Context, home: Warehouse, levels: Levels, name: str) -> replays.Again[LoadedView]:
+    async def again(outcome: Outcome) -> LoadedView:
+        return _loaded(home, await versions.recorded(ctx, home, levels, name, outcome, "view"))
+
+    return again

@@ -1,0 +1,7 @@
+"""`python -m app.cli`, for a checkout that is not installed."""
+
+import sys
+
+from app.cli import main
+
+sys.exit(main())

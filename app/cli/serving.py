@@ -1,0 +1,117 @@
+"""`icekeel serve`: one command that makes the home, migrates, binds, tells, and serves."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import socket
+import sys
+from typing import Any
+
+import uvicorn
+
+from app import __version__
+from app.cli.workers import supervise
+from app.errors import BadSettings
+from app.main import check_exposure, create_app, migrate, schema_state
+from app.settings import Settings, read_settings
+from app.web import logs
+from app.web.protocol import Protocol
+
+COULD_NOT = 2
+_BACKLOG = 2048
+
+
+def add_commands(commands: Any) -> None:
+    serve = commands.add_parser("serve", help="serve the catalog", description="Settings also come from ICEKEEL_* variables.")
+    serve.add_argument("--home", help="folder of the embedded database and warehouse (default: ~/.icekeel)")
+    serve.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
+    serve.add_argument("--port", type=int, help="port to listen on; 0 takes a free one (default: 8181)")
+    serve.add_argument("--workers", type=int, help="server processes (default: 1)")
+    serve.add_argument(
+        "--allow-anonymous", action="store_true", default=None, help="serve other machines without a token"
+    )
+    serve.set_defaults(run=_serve)
+
+
+def _serve(given: argparse.Namespace) -> int:
+    settings = read_settings(
+        {name: getattr(given, name) for name in ("home", "host", "port", "workers", "allow_anonymous")}
+    )
+    check_exposure(settings)
+    logs.configure(settings.log_level, settings.log_format)
+    _prepare(settings)
+    listener = bind(settings.host, settings.port)
+    print(banner(settings, listener.getsockname()[1]), flush=True)
+    if settings.workers == 1:
+        return run(settings, listener)
+    return supervise(settings.workers, lambda: run(settings, listener))
+
+
+def _prepare(settings: Settings) -> None:
+    """Make the home, bring an embedded database up to date, and refuse any other that is not."""
+    try:
+        settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadSettings(f"ICEKEEL_HOME: cannot make {settings.home}: {error.strerror}") from None
+    if settings.embedded:
+        migrate(settings.database)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket; BadSettings when the port is taken or the address is not ours."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+        listener.set_inheritable(True)
+    except OSError as error:
+        raise BadSettings(f"Cannot listen on {host}:{port}: {error.strerror}") from None
+    return listener
+
+
+def run(settings: Settings, listener: socket.socket) -> int:
+    """Serve until told to stop; the exit code."""
+    app = create_app(settings)
+    config = uvicorn.Config(
+        app, http=Protocol, loop="uvloop", ws="none", lifespan="on", log_config=None, access_log=False, server_header=False,
+        proxy_headers=False, timeout_keep_alive=settings.keep_alive, timeout_graceful_shutdown=settings.shutdown_timeout,
+    )
+    server = uvicorn.Server(config)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # uvicorn raises the signal again once it has stopped in good order; then it means nothing any more.
+        signal.signal(number, _ignore)
+    try:
+        server.run([listener])
+    except SystemExit:
+        return COULD_NOT
+    return 0
+
+
+def _ignore(number: int, frame: object) -> None:
+    """A stop that has been heard already."""
+
+
+def banner(settings: Settings, port: int) -> str:
+    """What a newcomer needs: where the data is, the address, and a line to paste."""
+    shown = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
+    url = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
+    token = ', token="<ICEKEEL_TOKEN>"' if settings.secret else ""
+    lines = [
+        f"Icekeel {__version__}",
+        f"  data       {_database(settings)}, tables in {settings.warehouse_location}",
+        f"  url        {url}",
+        f"  docs       {url}/docs",
+        f'  PyIceberg  from pyiceberg.catalog import load_catalog; catalog = load_catalog("icekeel", type="rest", uri="{url}"{token})',
+    ]
+    if settings.secret is None:
+        lines.append("  access     anyone who reaches this address" if settings.allow_anonymous else "  access     this machine, no token")
+    return "\n".join(lines)
+
+
+def _database(settings: Settings) -> str:
+    return str(settings.home) if settings.embedded and settings.database_url is None else settings.database.split("@")[-1]

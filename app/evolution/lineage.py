@@ -1,0 +1,174 @@
+"""Which schemas the current schema must be able to read, from metadata alone.
+
+Readers open every branch with the current schema, and a tag or a snapshot ID with the schema that its snapshot
+names. So only branches bind a change. By induction the schema that was current before reads everything its branches
+hold; the schemas that the branches' snapshots name tell when it need not be asked: after a replacement, an undo, or
+a return to the time before a replacement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from app.spec.snapshot import Snapshot
+from app.spec.table import TableMetadata
+
+
+class Written(msgspec.Struct, frozen=True, gc=False):
+    """A schema under which a snapshot in a branch's history was written, with the newest such snapshot."""
+
+    schema_id: int
+    snapshot_id: int
+    branch: str
+
+
+class Head(msgspec.Struct, frozen=True, gc=False):
+    """Where a branch stands. `schema_id` is None when its snapshot names no retained schema."""
+
+    branch: str
+    snapshot_id: int
+    schema_id: int | None
+
+
+class Lineage(msgspec.Struct, frozen=True):
+    """What the branches of a table still hold.
+
+    `exempt`: nothing that was written before this schema is reachable from a branch, so the schema may be anything.
+    `complete`: every branch's history is retained down to a parentless snapshot and each of its snapshots names a
+    retained schema; then `written` is everything the current schema has to read.
+    `rebased`: no branch shares a snapshot with any branch of the table before the commit.
+    `older`: for a rebased table with an incomplete history, the retained schemas that its lost part may have been
+    written under; None when metadata cannot tell.
+    `blockers`: the branches that hold other schemas (or an unknown past) and so bind the change.
+    """
+
+    exempt: bool
+    complete: bool
+    rebased: bool
+    heads: tuple[Head, ...]
+    written: tuple[Written, ...]
+    blockers: tuple[str, ...]
+    older: tuple[int, ...] | None = None
+
+    @property
+    def binds_current(self) -> bool:
+        """Whether the schema that was current before the commit must stay readable."""
+        return not self.exempt and not (self.rebased and (self.complete or self.older is not None))
+
+
+class _Walk:
+    """The retained histories of all branches, each snapshot visited once."""
+
+    def __init__(self, table: TableMetadata) -> None:
+        self.seen: dict[int, str] = {}
+        self.written: dict[int, Written] = {}
+        self.complete = True
+        self.heads: list[Head] = []
+        self.blockers: list[str] = []
+        for name, ref in table.refs.items():
+            if ref.is_branch:
+                self._follow(table, name, ref.snapshot_id)
+
+    def _follow(self, table: TableMetadata, branch: str, start: int) -> None:
+        current = table.current_schema_id
+        blocked = False
+        last: Snapshot | None = None
+        for snapshot in table.snapshots.ancestry(start):
+            schema_id = retained_schema_id(table, snapshot)
+            if last is None:
+                self.heads.append(Head(branch, start, schema_id))
+            last = snapshot
+            joined = self.seen.get(snapshot.snapshot_id)
+            if joined is not None:
+                blocked = blocked or joined in self.blockers
+                break
+            self.seen[snapshot.snapshot_id] = branch
+            blocked = blocked or schema_id != current
+            if schema_id is None:
+                self.complete = False
+            elif schema_id not in self.written:
+                self.written[schema_id] = Written(schema_id, snapshot.snapshot_id, branch)
+        else:
+            if last is None or last.parent_snapshot_id is not None:
+                self.complete = False
+                blocked = True
+        if blocked:
+            self.blockers.append(branch)
+
+
+def lineage(previous: TableMetadata | None, current: TableMetadata) -> Lineage:
+    """The obligations of `current`'s schema. Linear in the retained snapshots of the branches; each is seen once."""
+    walk = _Walk(current)
+    past = _Walk(previous) if previous is not None and branches_moved(previous, current) else None
+    rebased = past is not None and past.seen.keys().isdisjoint(walk.seen.keys())
+    older = None
+    if rebased and past is not None and previous is not None and not walk.complete:
+        older = _older_schemas(previous, past, walk)
+    return Lineage(
+        exempt=not walk.blockers,
+        complete=walk.complete,
+        rebased=rebased,
+        heads=tuple(walk.heads),
+        written=tuple(walk.written.values()),
+        blockers=tuple(walk.blockers),
+        older=older,
+    )
+
+
+def _older_schemas(previous: TableMetadata, past: _Walk, walk: _Walk) -> tuple[int, ...] | None:
+    """The schemas that existed before the replacement which the branches now leave behind.
+
+    Told by the server's numbering, which only grows: sure only when the history that is left is complete, all its
+    schemas are younger than those of the history returned to, and every snapshot returned to names its schema.
+    """
+    if not past.complete or not walk.written or any(head.schema_id is None for head in walk.heads):
+        return None
+    replaced_at = min(past.written, default=previous.current_schema_id)
+    if max(walk.written) >= replaced_at:
+        return None
+    return tuple(schema_id for schema_id in previous.schemas if schema_id < replaced_at)
+
+
+def branches_moved(previous: TableMetadata | None, current: TableMetadata) -> bool:
+    """Whether a branch came, went or points elsewhere. Creating the table is no move."""
+    if previous is None or previous.refs is current.refs:
+        return False
+    return _branches(previous) != _branches(current)
+
+
+def _branches(table: TableMetadata) -> dict[str, int]:
+    return {name: ref.snapshot_id for name, ref in table.refs.items() if ref.is_branch}
+
+
+def retained_schema_id(table: TableMetadata, snapshot: Snapshot) -> int | None:
+    """The schema that the snapshot names, if the table still has it."""
+    schema_id = snapshot.schema_id
+    return schema_id if schema_id is not None and schema_id in table.schemas else None
+
+
+def arrivals(previous: TableMetadata | None, current: TableMetadata) -> Iterator[tuple[str, Snapshot]]:
+    """Snapshots that a branch's history holds and no branch's history held before, with that branch.
+
+    A plain append costs one step, a rollback the steps between the two heads.
+    """
+    if previous is not None and previous.refs is current.refs:
+        return
+    before = {} if previous is None else _branches(previous)
+    heads = frozenset(before.values())
+    past: frozenset[int] | None = None
+    seen: set[int] = set()
+    for name, ref in current.refs.items():
+        if not ref.is_branch or before.get(name) == ref.snapshot_id:
+            continue
+        for snapshot in current.snapshots.ancestry(ref.snapshot_id):
+            if snapshot.snapshot_id in heads or snapshot.snapshot_id in seen:
+                break
+            if previous is not None and snapshot.snapshot_id in previous.snapshots:
+                if past is None:
+                    past = frozenset(_Walk(previous).seen)
+                if snapshot.snapshot_id in past:
+                    break
+            seen.add(snapshot.snapshot_id)
+            yield name, snapshot

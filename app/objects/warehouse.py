@@ -1,0 +1,86 @@
+"""Which storage a warehouse uses: chosen by the scheme of each location, with the options of the warehouse."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from app.objects.local import LocalObjects
+from app.objects.remote import RemoteObjects
+from app.ports import Objects, ObjectStat, Warehouse
+from app.spec.location import is_local, local_path
+
+_THREADS: Final = 16
+
+
+class WarehouseObjects:
+    """`ports.ObjectStores`. `allowed_locations` are the ones that every warehouse may use beside its own.
+
+    One pool of threads serves all local files, so that a stalled disk holds up files and nothing else.
+    """
+
+    def __init__(self, allowed_locations: Iterable[str] = ()) -> None:
+        self._allowed = tuple(allowed_locations)
+        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="icekeel-files")
+        self._opened: dict[str, tuple[Warehouse, RoutedObjects]] = {}
+
+    def of(self, warehouse: Warehouse) -> RoutedObjects:
+        """BadRequest when the storage options make no sense; nothing is contacted yet.
+
+        Objects are kept per warehouse until its record differs.
+        """
+        known = self._opened.get(warehouse.name)
+        if known is not None and (known[0] is warehouse or known[0] == warehouse):
+            return known[1]
+        places = (warehouse.location, *warehouse.allowed_locations, *self._allowed)
+        roots = tuple(local_path(place) for place in places if is_local(place))
+        objects = RoutedObjects(
+            LocalObjects(roots, self._executor),
+            RemoteObjects({**warehouse.storage, **warehouse.secrets}),
+            local=is_local(warehouse.location),
+        )
+        self._opened[warehouse.name] = (warehouse, objects)
+        return objects
+
+    async def close(self) -> None:
+        """Waits for files that are being written."""
+        self._opened.clear()
+        await asyncio.to_thread(self._executor.shutdown)
+
+
+class RoutedObjects:
+    """`ports.Objects` of one warehouse: disk for `file:` and bare paths, cloud clients for the rest."""
+
+    def __init__(self, disk: LocalObjects, cloud: RemoteObjects, *, local: bool) -> None:
+        self._disk = disk
+        self._cloud = cloud
+        self.local = local
+
+    def _of(self, location: str) -> Objects:
+        return self._disk if is_local(location) else self._cloud
+
+    async def read(self, location: str, *, limit: int | None = None) -> bytes:
+        return await self._of(location).read(location, limit=limit)
+
+    async def read_range(self, location: str, start: int, length: int) -> bytes:
+        return await self._of(location).read_range(location, start, length)
+
+    async def stat(self, location: str) -> ObjectStat | None:
+        return await self._of(location).stat(location)
+
+    async def create(self, location: str, data: bytes) -> None:
+        await self._of(location).create(location, data)
+
+    async def delete(self, location: str) -> None:
+        await self._of(location).delete(location)
+
+    def list(self, prefix: str) -> AsyncIterator[ObjectStat]:
+        return self._of(prefix).list(prefix)
+
+    async def prepare(self, location: str) -> None:
+        await self._of(location).prepare(location)
+
+    async def remove_empty_folders(self, location: str) -> None:
+        await self._of(location).remove_empty_folders(location)

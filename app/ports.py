@@ -1,0 +1,442 @@
+"""What `catalog` needs of the world, as protocols and plain values.
+
+A change to the catalog is a *unit*: a list of write operations (values) that an adapter applies in one SQL
+transaction, all or nothing. Two adapters and one contract suite interpret the same operations.
+All times are epoch milliseconds; all locations are URIs or absolute paths, kept in the client's spelling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Generic, Literal, Protocol, TypeVar
+
+import msgspec
+
+from app.events import AnyEvent
+from app.rules import Severity, Waiver
+
+Kind = Literal["table", "view"]
+Levels = tuple[str, ...]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of every stored value."""
+
+
+class Warehouse(Record, frozen=True, kw_only=True):
+    """`location` has no trailing slash. `storage` holds non-secret options of the storage profile, `secrets` the rest."""
+
+    name: str
+    location: str
+    allowed_locations: tuple[str, ...] = ()
+    properties: Mapping[str, str] = {}
+    storage: Mapping[str, str] = {}
+    secrets: Mapping[str, str] = {}
+    version: int = 1
+
+
+class Namespace(Record, frozen=True, kw_only=True):
+    namespace_id: int
+    warehouse: str
+    levels: Levels
+    properties: Mapping[str, str]
+
+
+class Columns(Record, frozen=True, kw_only=True):
+    """The plain columns kept beside the pointer, for monitoring and listing."""
+
+    format_version: int
+    last_column_id: int
+    current_schema_id: int
+    field_count: int
+
+
+class Tabular(Record, frozen=True, kw_only=True):
+    """A table or view: the pointer and what must be found or listed."""
+
+    tabular_id: int
+    warehouse: str
+    namespace: Levels
+    name: str
+    kind: Kind
+    uuid: str
+    location: str
+    metadata_location: str
+    version: int
+    columns: Columns
+    created_at_ms: int
+    updated_at_ms: int
+    namespace_properties: Mapping[str, str] = {}
+
+
+T = TypeVar("T")
+
+
+class Page(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """`after` is the keyset position of the last item; None means there is nothing more."""
+
+    items: tuple[T, ...]
+    after: str | None = None
+
+
+class KeyRecord(Record, frozen=True, kw_only=True):
+    """An idempotency key and the outcome of its request; `outcome` is opaque JSON bytes owned by `catalog`."""
+
+    key: str
+    warehouse: str
+    fingerprint: str
+    status: int
+    outcome: bytes
+    created_at_ms: int
+    expires_at_ms: int
+
+
+class PurgeJob(Record, frozen=True, kw_only=True):
+    """Files of a dropped table still to be deleted. `progress` is opaque JSON bytes owned by `catalog`."""
+
+    job_id: int
+    warehouse: str
+    table_uuid: str
+    name: str
+    location: str
+    metadata_location: str
+    progress: bytes
+    created_at_ms: int
+    attempts: int = 0
+    last_error: str | None = None
+
+
+class Sighting(Record, frozen=True, kw_only=True):
+    """Which client loads or commits a table, and when it was last seen."""
+
+    table_uuid: str
+    client: str
+    client_version: str
+    action: Literal["load", "commit"]
+    last_seen_ms: int
+
+
+class Report(Record, frozen=True, kw_only=True):
+    """A metrics report as received (JSON bytes), kept in bounded number per table."""
+
+    table_uuid: str
+    kind: str
+    received_at_ms: int
+    body: bytes
+
+
+class JournalEntry(Record, frozen=True, kw_only=True):
+    entry_id: int
+    event: AnyEvent
+
+
+class PolicySetting(Record, frozen=True, kw_only=True):
+    """A rule's severity set through the policy API. `table_uuid` None = for the namespace (and those below it)."""
+
+    warehouse: str
+    namespace: Levels
+    table_uuid: str | None
+    code: str
+    severity: Severity
+    set_by: str
+    set_at_ms: int
+
+
+# --- write operations ------------------------------------------------------------------------------------------
+
+
+class CreateNamespace(Record, frozen=True, kw_only=True):
+    """AlreadyExists if taken; NoSuchNamespace if the parent is missing."""
+
+    warehouse: str
+    levels: Levels
+    properties: Mapping[str, str]
+    now_ms: int
+
+
+class UpdateNamespace(Record, frozen=True, kw_only=True):
+    """NoSuchNamespace if missing. Removals of absent keys are ignored."""
+
+    warehouse: str
+    levels: Levels
+    updates: Mapping[str, str]
+    removals: tuple[str, ...]
+    now_ms: int
+
+
+class DropNamespace(Record, frozen=True, kw_only=True):
+    """NoSuchNamespace; NamespaceNotEmpty when it holds tables, views or namespaces."""
+
+    warehouse: str
+    levels: Levels
+
+
+class CreateTabular(Record, frozen=True, kw_only=True):
+    """NoSuchNamespace; AlreadyExists for a taken name (table or view) or uuid (ValidationFailed).
+
+    With `exclusive_location`, ValidationFailed when another table of the warehouse lies at, above or below `location`.
+    """
+
+    warehouse: str
+    namespace: Levels
+    name: str
+    kind: Kind
+    uuid: str
+    location: str
+    metadata_location: str
+    columns: Columns
+    exclusive_location: bool
+    now_ms: int
+
+
+class SwapTabular(Record, frozen=True, kw_only=True):
+    """Move the pointer from `expected` to `metadata_location`; SwapLost unless exactly that row still matches.
+
+    `location` and `uuid` are stored too; `exclusive_location` as in CreateTabular (checked only if location changes).
+    """
+
+    tabular_id: int
+    expected: str
+    metadata_location: str
+    uuid: str
+    location: str
+    columns: Columns
+    exclusive_location: bool
+    now_ms: int
+
+
+class DropTabular(Record, frozen=True, kw_only=True):
+    """Remove the row if its pointer is still `expected`, else SwapLost. Policies and waivers of the table go too."""
+
+    tabular_id: int
+    expected: str
+
+
+class RenameTabular(Record, frozen=True, kw_only=True):
+    """NoSuchTable/NoSuchView (source), NoSuchNamespace (target), AlreadyExists (target taken, rename wording)."""
+
+    warehouse: str
+    kind: Kind
+    source: tuple[Levels, str]
+    target: tuple[Levels, str]
+    now_ms: int
+
+
+class AddPurgeJob(Record, frozen=True, kw_only=True):
+    warehouse: str
+    table_uuid: str
+    name: str
+    location: str
+    metadata_location: str
+    now_ms: int
+
+
+class UpdatePurgeJob(Record, frozen=True, kw_only=True):
+    job_id: int
+    progress: bytes
+    attempts: int
+    last_error: str | None
+
+
+class FinishPurgeJob(Record, frozen=True, kw_only=True):
+    job_id: int
+
+
+class AppendJournal(Record, frozen=True, kw_only=True):
+    event: AnyEvent
+
+
+class RecordKey(Record, frozen=True, kw_only=True):
+    """KeyAlreadyUsed if an unexpired record with this key and warehouse exists (the whole unit is undone)."""
+
+    record: KeyRecord
+
+
+class SetPolicy(Record, frozen=True, kw_only=True):
+    """`severity` None removes the setting."""
+
+    warehouse: str
+    namespace: Levels
+    table_uuid: str | None
+    code: str
+    severity: Severity | None
+    set_by: str
+    now_ms: int
+
+
+class AddWaiver(Record, frozen=True, kw_only=True):
+    waiver: Waiver
+
+
+class RevokeWaiver(Record, frozen=True, kw_only=True):
+    waiver_id: str
+
+
+class UseWaiver(Record, frozen=True, kw_only=True):
+    """Mark as used; SwapLost if it was used or revoked meanwhile (the commit is judged again)."""
+
+    waiver_id: str
+    now_ms: int
+
+
+class PutWarehouse(Record, frozen=True, kw_only=True):
+    """Insert (`expected_version` None: AlreadyExists if taken) or replace (SwapLost unless the version matches)."""
+
+    warehouse: Warehouse
+    expected_version: int | None
+    now_ms: int
+
+
+class DropWarehouse(Record, frozen=True, kw_only=True):
+    """NoSuchWarehouse; NamespaceNotEmpty when it still holds namespaces."""
+
+    name: str
+
+
+WriteOp = (
+    CreateNamespace
+    | UpdateNamespace
+    | DropNamespace
+    | CreateTabular
+    | SwapTabular
+    | DropTabular
+    | RenameTabular
+    | AddPurgeJob
+    | UpdatePurgeJob
+    | FinishPurgeJob
+    | AppendJournal
+    | RecordKey
+    | SetPolicy
+    | AddWaiver
+    | RevokeWaiver
+    | UseWaiver
+    | PutWarehouse
+    | DropWarehouse
+)
+
+
+class Store(Protocol):
+    """SQL behind the catalog. Reads see every write that was acknowledged before they began."""
+
+    async def open(self) -> None:
+        """Connect and verify the schema version; SchemaOutOfDate when it is not the one this server speaks."""
+
+    async def close(self) -> None: ...
+
+    async def ping(self) -> None:
+        """One cheap read and a schema check; Unavailable or SchemaOutOfDate."""
+
+    async def write(self, unit: Sequence[WriteOp]) -> None:
+        """Apply all operations in order in one durable transaction, or none.
+
+        Raises the domain error an operation documents; Unavailable when surely nothing was stored;
+        OutcomeUnknown when the connection died while committing.
+        """
+
+    async def warehouse(self, name: str) -> Warehouse | None: ...
+
+    async def warehouses(self) -> tuple[Warehouse, ...]: ...
+
+    async def namespace(self, warehouse: str, levels: Levels) -> Namespace | None: ...
+
+    async def namespaces(
+        self, warehouse: str, parent: Levels, *, after: str | None, limit: int | None
+    ) -> Page[Levels]:
+        """Direct children of `parent` (() = top level) as full paths, in name order."""
+
+    async def tabular(self, warehouse: str, namespace: Levels, name: str) -> Tabular | None:
+        """Table or view of that name, with its namespace's own properties. One indexed read."""
+
+    async def tabular_by_id(self, tabular_id: int) -> Tabular | None: ...
+
+    async def tabulars(
+        self, warehouse: str, namespace: Levels, kind: Kind, *, after: str | None, limit: int | None
+    ) -> Page[str]:
+        """Names of one kind in a namespace, in name order; keyset on an index. Missing namespace: empty page."""
+
+    async def locations_overlapping(self, warehouse: str, location: str, *, besides_uuid: str | None) -> tuple[str, ...]:
+        """Dotted names of live tables and views whose location is at, above or below `location` (spelling-insensitive)."""
+
+    async def key(self, warehouse: str, key: str, now_ms: int) -> KeyRecord | None: ...
+
+    async def expire_keys(self, now_ms: int) -> int: ...
+
+    async def purge_jobs(self, limit: int) -> tuple[PurgeJob, ...]: ...
+
+    async def journal(
+        self, *, table_uuid: str | None = None, warehouse: str | None = None, namespace: Levels | None = None,
+        before_id: int | None = None, limit: int = 100,
+    ) -> tuple[JournalEntry, ...]:
+        """Newest first. A namespace includes those below it."""
+
+    async def policy(self, warehouse: str, namespace: Levels, table_uuid: str | None) -> tuple[PolicySetting, ...]:
+        """Settings of the table and of its namespace and every namespace above it."""
+
+    async def waivers(self, table_uuid: str) -> tuple[Waiver, ...]: ...
+
+    async def note(self, sightings: Sequence[Sighting], reports: Sequence[Report]) -> None:
+        """Keep observations, best effort: latest sighting per (table, client, version, action); reports bounded per table."""
+
+    async def sightings(self, table_uuid: str) -> tuple[Sighting, ...]: ...
+
+    async def reports(self, table_uuid: str) -> tuple[Report, ...]: ...
+
+
+# --- object storage --------------------------------------------------------------------------------------------
+
+
+class ObjectStat(Record, frozen=True, kw_only=True):
+    location: str
+    size: int
+    modified_ms: int
+
+
+class Objects(Protocol):
+    """Object storage of one warehouse. Every location is inside what the warehouse may touch (checked by `catalog`)."""
+
+    local: bool
+    """True when every read should first see whether the file still exists (cheap there)."""
+
+    async def read(self, location: str, *, limit: int | None = None) -> bytes:
+        """The whole object; ObjectMissing; PayloadTooLarge beyond `limit` bytes."""
+
+    async def read_range(self, location: str, start: int, length: int) -> bytes: ...
+
+    async def stat(self, location: str) -> ObjectStat | None: ...
+
+    async def create(self, location: str, data: bytes) -> None:
+        """Durable, create-only, never seen half-written; ObjectExists; ObjectsUnavailable."""
+
+    async def delete(self, location: str) -> None:
+        """Idempotent: a missing object is fine."""
+
+    def list(self, prefix: str) -> AsyncIterator[ObjectStat]:
+        """Every object below `prefix` + "/", in no fixed order; a missing prefix is empty."""
+
+    async def prepare(self, location: str) -> None:
+        """Make the folder `location` exist where folders exist (local disks); nothing elsewhere."""
+
+    async def remove_empty_folders(self, location: str) -> None:
+        """Remove `location` and the folders below it that are empty, where folders exist; never fails."""
+
+
+class ObjectStores(Protocol):
+    """Hands out the `Objects` of a warehouse."""
+
+    def of(self, warehouse: Warehouse) -> Objects: ...
+
+    async def close(self) -> None: ...
+
+
+class Clock(Protocol):
+    def now_ms(self) -> int: ...
+
+    def monotonic(self) -> float: ...
+
+
+class Ids(Protocol):
+    """Randomness, handed in so that tests can fix it."""
+
+    def uuid4(self) -> str: ...
+
+    def uniform(self, low: float, high: float) -> float: ...

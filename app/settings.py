@@ -1,0 +1,148 @@
+"""Everything an operator can set: `ICEKEEL_*` environment variables, read once at the top and passed down as values."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from app.errors import BadSettings
+
+ENVIRONMENT_PREFIX = "ICEKEEL_"
+
+# Variables of the command line's clients; the server does not read them.
+CLIENT_VARIABLES = frozenset({"URI"})
+
+
+def _split(value: object) -> object:
+    """A comma-separated list, as environment variables carry it."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+def _decoded(value: object) -> object:
+    if isinstance(value, str):
+        return json.loads(value) if value.strip() else {}
+    return value
+
+
+def _none_if_empty(value: object) -> object:
+    return None if value == "" else value
+
+
+def _expanded(path: Path) -> Path:
+    return Path(os.path.abspath(path.expanduser()))
+
+
+Locations = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+Options = Annotated[dict[str, str], NoDecode, BeforeValidator(_decoded)]
+
+
+class Settings(BaseSettings):
+    """The settings of one server. Sizes are bytes, durations seconds; each field's description is its manual."""
+
+    model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, frozen=True, extra="forbid")
+
+    home: Annotated[Path, AfterValidator(_expanded)] = Field(
+        default=Path("~/.icekeel"), validate_default=True,
+        description="Folder of the embedded database and warehouse; made on start.",
+    )
+    host: str = Field(default="127.0.0.1", min_length=1, description="Address to listen on.")
+    port: int = Field(default=8181, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    workers: int = Field(default=1, ge=1, le=256, description="Server processes.")
+    database_url: Annotated[str | None, BeforeValidator(_none_if_empty)] = Field(
+        default=None, description="sqlite:///PATH or postgresql://...; default: SQLite in the home."
+    )
+    warehouse: Annotated[str | None, BeforeValidator(_none_if_empty)] = Field(
+        default=None, description="Location of the default warehouse; default: `warehouse` in the home."
+    )
+    warehouse_options: Options = Field(
+        default_factory=dict, repr=False,
+        description="Storage options of the default warehouse as a JSON object, under Iceberg's property names.",
+    )
+    allowed_locations: Locations = Field(
+        default=(), description="Locations, comma-separated, that tables may use beside their warehouse."
+    )
+    token: Annotated[SecretStr | None, BeforeValidator(_none_if_empty)] = Field(
+        default=None, description="Bearer token that every request must carry."
+    )
+    allow_anonymous: bool = Field(default=False, description="Serve other machines without a token.")
+    document_cache: int = Field(default=256 << 20, ge=0, description="Bytes of metadata documents kept in memory.")
+    body_limit: int = Field(default=64 << 20, ge=1024, description="Largest request body.")
+    body_timeout: float = Field(default=60, gt=0, description="Seconds a request body may take to arrive.")
+    idempotency_lifetime: int = Field(
+        default=1800, ge=60, description="Seconds for which a repeated Idempotency-Key gives the first outcome."
+    )
+    commit_queue: int = Field(default=256, ge=1, description="Commits that may wait for one table before 429 is answered.")
+    keep_alive: int = Field(default=75, ge=1, description="Seconds an idle connection is kept open.")
+    shutdown_timeout: int = Field(default=20, ge=1, description="Seconds that running requests get when the server stops.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="Least severe log line.")
+    log_format: Literal["text", "json"] = Field(default="text", description="Form of log lines.")
+    log_sample: int = Field(
+        default=100, ge=0, description="One in how many requests is logged; 1 = all, 0 = only failures and slow ones."
+    )
+    log_slow: float = Field(default=1.0, gt=0, description="Seconds after which a request counts as slow and is logged.")
+
+    @field_validator("database_url")
+    @classmethod
+    def _known_database(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("sqlite:///", "postgresql://", "postgres://")):
+            raise ValueError("must start with sqlite:/// or postgresql://")
+        return value
+
+    @property
+    def database(self) -> str:
+        return self.database_url or f"sqlite:///{quote(str(self.home / 'icekeel.db'))}"
+
+    @property
+    def embedded(self) -> bool:
+        """True when the database is a file of this machine, which then upgrades itself on start."""
+        return self.database.startswith("sqlite:")
+
+    @property
+    def warehouse_location(self) -> str:
+        return self.warehouse or str(self.home / "warehouse")
+
+    @property
+    def secret(self) -> str | None:
+        return None if self.token is None else self.token.get_secret_value()
+
+
+def read_settings(given: Mapping[str, Any] | None = None) -> Settings:
+    """Settings from the environment, overridden by `given` (command line); BadSettings with one clear line."""
+    _refuse_misspelt(os.environ)
+    try:
+        return Settings(**{name: value for name, value in (given or {}).items() if value is not None})
+    except ValidationError as error:
+        raise BadSettings("; ".join(_line(fault) for fault in error.errors(include_input=False))) from None
+    except json.JSONDecodeError as error:
+        raise BadSettings(f"ICEKEEL_WAREHOUSE_OPTIONS: not a JSON object ({error})") from None
+
+
+def _line(fault: Any) -> str:
+    name = "_".join(str(part) for part in fault["loc"]).upper()
+    message = str(fault["msg"]).removeprefix("Value error, ").removeprefix("Input should be ")
+    return f"{ENVIRONMENT_PREFIX}{name}: {'should be ' if message[:1].islower() and 'must' not in message else ''}{message}"
+
+
+def _refuse_misspelt(environment: Mapping[str, str]) -> None:
+    """A variable that nearly is a setting is a mistake, and one in TOKEN would open the server.
+
+    What is further off is left alone: Kubernetes, for one, sets ICEKEEL_SERVICE_HOST for a service of that name.
+    """
+    known = {name.upper() for name in Settings.model_fields} | CLIENT_VARIABLES
+    for variable in environment:
+        if not variable.startswith(ENVIRONMENT_PREFIX):
+            continue
+        name = variable.removeprefix(ENVIRONMENT_PREFIX)
+        meant = [] if name in known else difflib.get_close_matches(name, known, n=1, cutoff=0.85)
+        if meant:
+            raise BadSettings(f"{variable}: no such setting; did you mean {ENVIRONMENT_PREFIX}{meant[0]}?")

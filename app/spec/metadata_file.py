@@ -1,0 +1,79 @@
+"""Metadata files: their names and their compression (table spec: Appendix C and F, naming of gzip files).
+
+Two historic names mean gzip: `x.gz.metadata.json` (written here) and `x.metadata.json.gz` (read only).
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Mapping
+
+from app.errors import PayloadTooLarge, SpecError
+from app.spec.location import join, strip_trailing_slash
+
+METADATA_PATH = "write.metadata.path"
+COMPRESSION = "write.metadata.compression-codec"
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_LEVEL = 6
+_VERSION = re.compile(r"v?(\d{1,9})(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
+
+
+def is_gzip_name(location: str) -> bool:
+    """Whether the file's name says that its content is gzip."""
+    name = location.rsplit("/", 1)[-1]
+    return name.endswith((".gz.metadata.json", ".metadata.json.gz"))
+
+
+def encode(metadata: bytes, location: str) -> bytes:
+    """The bytes to store at `location`: gzip if its name says so. Equal input gives equal bytes."""
+    if not is_gzip_name(location):
+        return metadata
+    packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    return packer.compress(metadata) + packer.flush()
+
+
+def decode(data: bytes, location: str, *, limit: int | None = None) -> bytes:
+    """The JSON text of a stored file. Gzip is told by the name or by its first bytes, whatever the name.
+
+    `limit` bounds the decompressed size in bytes (PayloadTooLarge). SpecError when the content is damaged.
+    """
+    if not data.startswith(_GZIP_MAGIC):
+        if is_gzip_name(location):
+            raise SpecError(f"Not a gzip file in spite of its name: {location}")
+        return data
+    out: list[bytes] = []
+    size = 0
+    try:
+        while data:  # gzip members may be concatenated
+            unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
+            out.append(unpacker.decompress(data, 0 if limit is None else limit - size + 1))
+            size += len(out[-1])
+            if limit is not None and size > limit:
+                raise PayloadTooLarge(f"Metadata file is larger than {limit} bytes: {location}")
+            if not unpacker.eof:
+                raise SpecError(f"Truncated gzip file: {location}")
+            data = unpacker.unused_data
+    except zlib.error as error:
+        raise SpecError(f"Damaged gzip file: {location}") from error
+    return b"".join(out)
+
+
+def new_metadata_location(location: str, properties: Mapping[str, str], version: int, uuid: str) -> str:
+    """A never-used name for the next metadata file of a table or view at `location`.
+
+    In `write.metadata.path` if set, else in `<location>/metadata`; `.gz.metadata.json` with the gzip codec.
+    """
+    suffix = ".gz.metadata.json" if properties.get(COMPRESSION, "none").lower() == "gzip" else ".metadata.json"
+    folder = properties.get(METADATA_PATH)
+    name = f"{version:05d}-{uuid}{suffix}"
+    if folder:
+        return f"{strip_trailing_slash(folder)}/{name}"
+    return join(location, "metadata", name)
+
+
+def parse_version(location: str) -> int:
+    """The version in a metadata file's name (`00012-...`, or `v12` as file-based catalogs write); -1 without one."""
+    found = _VERSION.fullmatch(location.rsplit("/", 1)[-1])
+    return int(found.group(1)) if found else -1

@@ -1,0 +1,25 @@
+"""Table metadata in one place: the document, and what reads it, checks it and writes it."""
+
+from app.spec.invariants import CLOCK_SKEW_MS, check_invariants, check_references
+from app.spec.table_metadata import (
+    DEFAULT_FORMAT_VERSION,
+    ROW_LINEAGE_VERSION,
+    SUPPORTED_FORMAT_VERSION,
+    TableMetadata,
+)
+from app.spec.table_reader import parse_table_metadata, verify_table_metadata
+from app.spec.table_writer import render_refs_only, render_table_metadata
+
+__all__ = [
+    "CLOCK_SKEW_MS",
+    "DEFAULT_FORMAT_VERSION",
+    "ROW_LINEAGE_VERSION",
+    "SUPPORTED_FORMAT_VERSION",
+    "TableMetadata",
+    "check_invariants",
+    "check_references",
+    "parse_table_metadata",
+    "render_refs_only",
+    "render_table_metadata",
+    "verify_table_metadata",
+]

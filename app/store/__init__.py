@@ -1,0 +1,29 @@
+"""SQL behind `ports.Store`: two adapters, one set of statements, one contract suite.
+
+- `schema.py` holds the tables; one file per noun holds its statements and how its operations are carried out, as
+  programs without I/O (`program.py`); `sql_store.py` holds every read; the adapters bring connections, transactions and
+  what their failures mean.
+- SQLAlchemy Core writes the statements and runs migrations. At run time compiled SQL goes straight to sqlite3 and
+  asyncpg: that is a quarter of the CPU.
+"""
+
+from __future__ import annotations
+
+from app.ports import Store
+from app.store.migrations import SchemaState, migrate, schema_state, script_location
+from app.store.postgres_store import PostgresStore
+from app.store.sqlite_store import SqliteStore
+from app.store.urls import SqliteUrl, parse
+
+__all__ = ["SchemaState", "Store", "migrate", "open_store", "schema_state", "script_location"]
+
+
+def open_store(database_url: str, *, pool_size: int = 10, statement_timeout_ms: int = 30_000) -> Store:
+    """The store for `sqlite:///path` or `postgresql://...`; call `open` on it before use.
+
+    `pool_size` (connections) and `statement_timeout_ms` are for PostgreSQL. BadSettings for any other URL.
+    """
+    url = parse(database_url)
+    if isinstance(url, SqliteUrl):
+        return SqliteStore(url.path)
+    return PostgresStore(url, pool_size=pool_size, statement_timeout_ms=statement_timeout_ms)

@@ -1,0 +1,309 @@
+"""The store on PostgreSQL through asyncpg. Everything that only PostgreSQL has is in this file.
+
+One transaction per unit, READ COMMITTED: each statement sees what was committed before it began, which the check under
+an advisory lock needs. No session state is used (no settings, no session locks), so PgBouncer in transaction mode is
+fine; then the URL says `statement_cache_size=0`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import random
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final, TypeVar
+
+import asyncpg  # type: ignore[import-untyped]  # it ships no types
+
+from app.errors import BadRequest, BadSettings, IcekeelError, OutcomeUnknown, Unavailable
+from app.ports import SwapTabular, WriteOp
+from app.store import migrations
+from app.store.program import DONE, Compiler, Lock, Outcome, Params, Program, Row, Statement, Step
+from app.store.sql_store import SqlStore
+from app.store.tabulars import SWAP, swap_params
+from app.store.urls import PostgresUrl
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+ATTEMPTS: Final = 8
+_CONNECT_S: Final = 10.0
+_IDLE_MS: Final = 60_000
+"""A server that stalls inside a transaction loses it after this long, so its locks do not stall the others."""
+
+_RETRIED: Final = frozenset({
+    "40001",  # serialization failure
+    "40P01",  # deadlock
+    "23505",  # unique violation: somebody was faster; the next attempt finds the row and says whose name is taken
+    "23503",  # foreign key violation: the namespace went away, or something came into it
+})
+_GONE: Final = ("08", "57P")
+"""SQLSTATE prefixes that end the session: connection failures, and a server that shuts down or crashed."""
+
+_LOCATIONS: Final = "icekeel.locations"
+
+_FAILURES: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, UnicodeError)
+"""All that asyncpg raises; a timeout is an OSError."""
+
+_Connection = Any  # asyncpg ships no types
+
+
+class _Again(Exception):
+    """Surely nothing was stored and another attempt may succeed; `final` is what the caller is told if none does."""
+
+    def __init__(self, final: IcekeelError) -> None:
+        super().__init__(final.message)
+        self.final = final
+
+
+class PostgresStore(SqlStore):
+    """`ports.Store` on a PostgreSQL database; `open` refuses a schema that is not this server's.
+
+    `pool_size` counts connections; `statement_timeout_ms` bounds one statement, waiting for locks included.
+    """
+
+    def __init__(self, url: PostgresUrl, *, pool_size: int, statement_timeout_ms: int) -> None:
+        self._url = url
+        self._pool_size = pool_size
+        self._timeout_s = statement_timeout_ms / 1000 + 1.0
+        self._begin = (
+            f"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = {statement_timeout_ms}; "
+            f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_MS}"
+        )
+        self._compiler = Compiler.for_postgresql()
+        self._pool: Any = None
+        self._writes: set[asyncio.Task[Any]] = set()
+
+    async def open(self) -> None:
+        if self._pool is not None:
+            return
+        options: dict[str, Any] = {} if self._url.statement_cache else {"statement_cache_size": 0}
+        try:
+            pool = await asyncpg.create_pool(
+                self._url.dsn, min_size=0, max_size=self._pool_size, timeout=_CONNECT_S,
+                command_timeout=self._timeout_s, reset=_no_reset, **options,
+            )
+        except (*_FAILURES, ValueError) as error:
+            raise Unavailable(f"Cannot reach the database {self._url.shown}: {error}") from error
+        self._pool = pool
+        try:
+            await self.ping()
+            await self._check_encoding()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Let writes in flight end, then close the connections."""
+        pool, self._pool = self._pool, None
+        if pool is None:
+            return
+        if self._writes:
+            await asyncio.wait(self._writes)
+        await pool.close()
+
+    async def ping(self) -> None:
+        async def read(connection: _Connection) -> str | None:
+            try:
+                row = await connection.fetchrow("SELECT version_num FROM alembic_version")
+            except asyncpg.UndefinedTableError:
+                return None
+            return None if row is None else str(row[0])
+
+        migrations.require_current(await self._reading(read))
+
+    async def _check_encoding(self) -> None:
+        async def read(connection: _Connection) -> str:
+            return str(await connection.fetchval("SHOW server_encoding"))
+
+        encoding = await self._reading(read)
+        if encoding != "UTF8":
+            raise BadSettings(f"The database {self._url.shown} is encoded in {encoding}; UTF8 is needed")
+
+    # --- reads ---
+
+    async def fetch(self, statement: Statement, params: Params) -> Sequence[Row]:
+        compiled, args = self._compiler.bind(statement, params)
+
+        async def read(connection: _Connection) -> Sequence[Row]:
+            rows: Sequence[Row] = await connection.fetch(compiled.sql, *args)
+            return rows
+
+        return await self._reading(read)
+
+    async def _reading(self, read: Callable[[_Connection], Coroutine[Any, Any, T]]) -> T:
+        """A connection that died while idle is not the caller's trouble: every pooled one may have, after a restart."""
+        for attempt in range(self._pool_size + 1):
+            try:
+                async with self._connection() as connection:
+                    return await read(connection)
+            except _FAILURES as error:
+                failure = _failure(error)
+                if not isinstance(failure, _Again):
+                    raise failure from error
+                if attempt == self._pool_size:
+                    raise failure.final from error
+        raise AssertionError("the last attempt returns or raises")
+
+    # --- writes ---
+
+    async def write(self, unit: Sequence[WriteOp]) -> None:
+        if len(unit) == 1 and isinstance(unit[0], SwapTabular) and await self._shielded(self._swap(unit[0])):
+            return
+        await super().write(unit)
+
+    async def run(self, program: Callable[[], Program[T]]) -> T:
+        return await self._shielded(self._attempts(program))
+
+    async def _shielded(self, work: Coroutine[Any, Any, T]) -> T:
+        """A caller that is cancelled does not take its transaction with it: half a COMMIT is an unknown outcome."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+        return await asyncio.shield(task)
+
+    async def _swap(self, op: SwapTabular) -> bool:
+        """The commonest unit as one statement that is its own transaction: one round trip instead of three.
+
+        False when it did not match, or surely did nothing: the long way then tells why.
+        """
+        compiled, args = self._compiler.bind(SWAP, swap_params(op))
+        async with self._connection() as connection:
+            try:
+                status = await connection.execute(compiled.sql, *args)
+            except (asyncpg.DataError, UnicodeError):  # never sent
+                return False
+            except (asyncpg.InterfaceError, OSError) as error:
+                connection.terminate()
+                raise OutcomeUnknown(f"The outcome of a commit is unknown: {error}") from error
+            except asyncpg.PostgresError as error:
+                if _ends_session(error):
+                    raise OutcomeUnknown(f"The outcome of a commit is unknown: {error}") from error
+                return False
+        return _count(status) == 1
+
+    async def _attempts(self, program: Callable[[], Program[T]]) -> T:
+        for attempt in range(ATTEMPTS):
+            try:
+                return await self._transaction(program)
+            except _Again as again:
+                log.info("retrying a unit: %s", again)
+                last = again
+            await asyncio.sleep(random.uniform(0.0, 0.005 * 2**attempt))
+        raise last.final from last
+
+    async def _transaction(self, program: Callable[[], Program[T]]) -> T:
+        async with self._connection() as connection:
+            try:
+                await connection.execute(self._begin)
+                value = await self._drive(connection, program())
+            except _FAILURES as error:
+                await _roll_back(connection)
+                raise _failure(error) from error
+            except BaseException:
+                await _roll_back(connection)
+                raise
+            await _commit(connection)
+            return value
+
+    async def _drive(self, connection: _Connection, program: Program[T]) -> T:
+        try:
+            step = next(program)
+            while True:
+                step = program.send(await self._step(connection, step))
+        except StopIteration as done:
+            result: T = done.value
+            return result
+
+    async def _step(self, connection: _Connection, step: Step) -> Outcome:
+        if isinstance(step, Lock):
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", _lock_key(step.warehouse))
+            return DONE
+        compiled, args = self._compiler.bind(step.statement, step.params)
+        if compiled.rows:
+            return Outcome(await connection.fetch(compiled.sql, *args), 0)
+        return Outcome((), _count(await connection.execute(compiled.sql, *args)))
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[_Connection]:
+        pool = self._pool
+        if pool is None:
+            raise Unavailable("The store is not open")
+        try:
+            connection = await pool.acquire(timeout=self._timeout_s)
+        except _FAILURES as error:
+            reason = str(error) or "no connection in time"
+            raise Unavailable(f"Cannot reach the database {self._url.shown}: {reason}") from error
+        try:
+            yield connection
+        finally:
+            await _release(pool, connection)
+
+
+async def _no_reset(connection: _Connection) -> None:
+    """Nothing to undo: no statement here leaves session state behind. The driver's own reset costs a round trip."""
+
+
+async def _release(pool: Any, connection: _Connection) -> None:
+    try:
+        await pool.release(connection, timeout=5.0)
+    except _FAILURES:
+        connection.terminate()
+
+
+async def _roll_back(connection: _Connection) -> None:
+    """Undo, or end the connection: the server undoes what was not committed."""
+    if connection.is_closed():
+        return
+    try:
+        await connection.execute("ROLLBACK", timeout=5.0)
+    except _FAILURES:
+        connection.terminate()
+
+
+async def _commit(connection: _Connection) -> None:
+    """COMMIT. What the server itself reports is definite; anything that ended the session first is not."""
+    try:
+        status = await connection.execute("COMMIT")
+    except asyncpg.PostgresError as error:
+        if _ends_session(error):
+            raise OutcomeUnknown(f"The outcome of a commit is unknown: {error}") from error
+        await _roll_back(connection)
+        raise _failure(error) from error
+    except (asyncpg.InterfaceError, OSError) as error:
+        connection.terminate()
+        raise OutcomeUnknown(f"The outcome of a commit is unknown: {error}") from error
+    if status != "COMMIT":
+        raise _Again(Unavailable(f"The database answered {status} to COMMIT"))
+
+
+def _ends_session(error: BaseException) -> bool:
+    return str(getattr(error, "sqlstate", None) or "08").startswith(_GONE)
+
+
+def _failure(error: BaseException) -> _Again | IcekeelError:
+    """What a failure before COMMIT means: nothing was stored; may another attempt succeed?"""
+    if isinstance(error, TimeoutError):
+        return Unavailable("The database did not answer in time")
+    state = str(getattr(error, "sqlstate", None) or "")
+    if state in _RETRIED:
+        return _Again(Unavailable(f"The database is contended: {error}"))
+    if state.startswith("22") or isinstance(error, (asyncpg.DataError, UnicodeError)):
+        return BadRequest(f"A value in the request cannot be stored: {error}")
+    unavailable = Unavailable(f"The database failed: {error}")
+    if isinstance(error, (asyncpg.InterfaceError, OSError)) or _ends_session(error):
+        return _Again(unavailable)
+    return unavailable
+
+
+def _count(status: str) -> int:
+    """Rows touched, from a command tag such as `UPDATE 1` or `INSERT 0 1`."""
+    return int(status.rsplit(" ", 1)[-1])
+
+
+def _lock_key(warehouse: str) -> int:
+    digest = hashlib.blake2b(f"{_LOCATIONS}:{warehouse}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)

@@ -1,0 +1,115 @@
+"""The store on a SQLite file: reads inline on the event loop, writes through one writer thread.
+
+Several server processes may share the file. In write-ahead mode readers never wait for writers, and every read opens
+and ends its own snapshot, so it sees all that was acknowledged before it began.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from app.errors import BadRequest, SchemaOutOfDate, Unavailable
+from app.store import migrations
+from app.store.program import Compiled, Compiler, Params, Program, Row, Statement
+from app.store.schema import REVISION
+from app.store.sql_store import SqlStore
+from app.store.sqlite_files import LOCK_WAIT_S, is_busy, open_reader, revision
+from app.store.sqlite_writer import Writer
+
+T = TypeVar("T")
+
+INLINE_ROWS: Final = 2_000
+"""An answer beyond this many rows is read on a thread: it would hold up every other request."""
+
+_READ_RETRY_S: Final = 10.0
+
+
+class SqliteStore(SqlStore):
+    """`ports.Store` on the file at `path`; `open` creates and upgrades it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._compiler = Compiler.for_sqlite()
+        self._reader: sqlite3.Connection | None = None
+        self._writer: Writer | None = None
+
+    async def open(self) -> None:
+        if self._reader is not None:
+            return
+        await asyncio.to_thread(migrations.prepare_sqlite, self._path)
+        reader = open_reader(self._path)
+        try:
+            self._writer = Writer(self._path, self._compiler)
+        except sqlite3.Error as error:
+            reader.close()
+            raise Unavailable(f"Cannot open the database file {self._path}: {error}") from error
+        self._reader = reader
+
+    async def close(self) -> None:
+        if self._writer is not None:
+            await self._writer.close()
+            self._writer = None
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+    async def ping(self) -> None:
+        reader = self._open_reader()
+        try:
+            found = revision(reader)
+        except sqlite3.Error as error:
+            if is_busy(error):
+                return
+            raise Unavailable(f"The database cannot be read: {error}") from error
+        if found != REVISION:
+            raise SchemaOutOfDate(f"The database stands at schema {found}, this server speaks {REVISION}")
+
+    async def run(self, program: Callable[[], Program[T]]) -> T:
+        if self._writer is None:
+            raise Unavailable("The store is not open")
+        return await self._writer.submit(program)
+
+    async def fetch(self, statement: Statement, params: Params) -> Sequence[Row]:
+        reader = self._open_reader()
+        whole = params.get("limit", 0) is None
+        compiled, args = self._compiler.bind(statement, {**params, "limit": INLINE_ROWS} if whole else params)
+        rows: Sequence[Row]
+        try:
+            rows = reader.execute(compiled.sql, args).fetchall()
+        except sqlite3.Error as error:
+            rows = await self._fetch_again(compiled, args, error)
+        except UnicodeEncodeError as error:
+            raise BadRequest("A text in the request is not valid Unicode") from error
+        if whole and len(rows) == INLINE_ROWS:
+            compiled, args = self._compiler.bind(statement, params)
+            return await asyncio.to_thread(self._fetch_all, compiled, args)
+        return rows
+
+    def _open_reader(self) -> sqlite3.Connection:
+        if self._reader is None:
+            raise Unavailable("The store is not open")
+        return self._reader
+
+    async def _fetch_again(self, compiled: Compiled, args: Sequence[Any], error: sqlite3.Error) -> Sequence[Row]:
+        """Readers meet a lock only while the log is recovered after a crash; wait for that without holding the loop."""
+        deadline = asyncio.get_running_loop().time() + _READ_RETRY_S
+        while is_busy(error) and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.002)
+            try:
+                return self._open_reader().execute(compiled.sql, args).fetchall()
+            except sqlite3.Error as again:
+                error = again
+        raise Unavailable(f"The database cannot be read: {error}") from error
+
+    def _fetch_all(self, compiled: Compiled, args: Sequence[Any]) -> Sequence[Row]:
+        """One statement on a connection of its own, so that the whole list is one snapshot."""
+        try:
+            with closing(open_reader(self._path, wait_s=LOCK_WAIT_S)) as reader:
+                return reader.execute(compiled.sql, args).fetchall()
+        except sqlite3.Error as error:
+            raise Unavailable(f"The database cannot be read: {error}") from error

@@ -1,0 +1,364 @@
+"""Tables and views in SQL: the pointer, its swap, and the life of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from sqlalchemy import delete, insert, literal_column, or_, select, update
+
+from app.errors import (
+    AlreadyExists,
+    IcekeelError,
+    NoSuchNamespace,
+    NoSuchTable,
+    NoSuchView,
+    SwapLost,
+    ValidationFailed,
+    dotted,
+)
+from app.ports import Columns, CreateTabular, DropTabular, Kind, Levels, RenameTabular, SwapTabular, Tabular
+from app.store import observations, policies, waivers
+from app.store.json_text import decode_map
+from app.store.paths import ancestors, checked_name, descendants, levels_of, location_key, path_of
+from app.store.program import Call, Lock, Params, Program, Row, Statement, param
+from app.store.schema import namespace, tabular
+
+ANCESTORS: Final = 16
+"""Locations asked for in one statement; deeper paths take several."""
+
+_COLUMNS = (
+    tabular.c.tabular_id,
+    tabular.c.warehouse,
+    namespace.c.path,
+    tabular.c.name,
+    tabular.c.kind,
+    tabular.c.uuid,
+    tabular.c.location,
+    tabular.c.metadata_location,
+    tabular.c.version,
+    tabular.c.format_version,
+    tabular.c.last_column_id,
+    tabular.c.current_schema_id,
+    tabular.c.field_count,
+    tabular.c.created_at_ms,
+    tabular.c.updated_at_ms,
+    namespace.c.properties,
+)
+_JOINED = tabular.join(namespace, tabular.c.namespace_id == namespace.c.namespace_id)
+_NAMESPACE_ID = (
+    select(namespace.c.namespace_id)
+    .where(namespace.c.warehouse == param("warehouse"), namespace.c.path == param("path"))
+    .scalar_subquery()
+)
+
+BY_NAME: Final = Statement(
+    select(*_COLUMNS).select_from(_JOINED).where(
+        namespace.c.warehouse == param("warehouse"),
+        namespace.c.path == param("path"),
+        tabular.c.name == param("name"),
+    ),
+    rows=True,
+)
+BY_ID: Final = Statement(select(*_COLUMNS).select_from(_JOINED).where(tabular.c.tabular_id == param("id")), rows=True)
+
+# The namespace is a scalar subquery, not a join: either planner then walks the index in name order up to the limit.
+NAMES: Final = Statement(
+    select(tabular.c.name)
+    .where(tabular.c.namespace_id == _NAMESPACE_ID, tabular.c.kind == param("kind"), tabular.c.name > param("after"))
+    .order_by(tabular.c.name)
+    .limit(param("limit")),
+    rows=True,
+)
+
+_OVERLAP = (namespace.c.path, tabular.c.name, tabular.c.kind, tabular.c.uuid, tabular.c.location)
+AT_OR_ABOVE: Final = Statement(
+    select(*_OVERLAP).select_from(_JOINED).where(
+        tabular.c.warehouse == param("warehouse"),
+        or_(*(tabular.c.location_key == param(f"key{i}") for i in range(ANCESTORS))),
+    ),
+    rows=True,
+)
+BELOW: Final = Statement(
+    select(*_OVERLAP).select_from(_JOINED).where(
+        tabular.c.warehouse == param("warehouse"),
+        tabular.c.location_key >= param("below_from"),
+        tabular.c.location_key < param("below_to"),
+    )
+    .order_by(tabular.c.location_key)
+    .limit(param("limit")),
+    rows=True,
+)
+
+_taken = tabular.alias("taken")
+_same_uuid = tabular.alias("same_uuid")
+
+_TARGET: Final = Statement(
+    select(
+        namespace.c.namespace_id,
+        select(_taken.c.kind)
+        .where(_taken.c.namespace_id == namespace.c.namespace_id, _taken.c.name == param("name"))
+        .scalar_subquery(),
+        select(_same_uuid.c.name)
+        .where(_same_uuid.c.uuid == param("uuid"), _same_uuid.c.warehouse == param("warehouse"))
+        .scalar_subquery(),
+    ).where(namespace.c.warehouse == param("warehouse"), namespace.c.path == param("path")),
+    rows=True,
+)
+_INSERT: Final = Statement(
+    insert(tabular).inline().values(
+        warehouse=param("warehouse"),
+        namespace_id=param("namespace_id"),
+        name=param("name"),
+        kind=param("kind"),
+        uuid=param("uuid"),
+        location=param("location"),
+        location_key=param("location_key"),
+        metadata_location=param("metadata_location"),
+        version=literal_column("1"),
+        format_version=param("format_version"),
+        last_column_id=param("last_column_id"),
+        current_schema_id=param("current_schema_id"),
+        field_count=param("field_count"),
+        created_at_ms=param("now_ms"),
+        updated_at_ms=param("now_ms"),
+    )
+)
+_MOVED = {
+    "metadata_location": param("metadata_location"),
+    "version": tabular.c.version + literal_column("1"),
+    "format_version": param("format_version"),
+    "last_column_id": param("last_column_id"),
+    "current_schema_id": param("current_schema_id"),
+    "field_count": param("field_count"),
+    "updated_at_ms": param("now_ms"),
+}
+_EXPECTED = (tabular.c.tabular_id == param("id"), tabular.c.metadata_location == param("expected"))
+
+SWAP: Final = Statement(
+    update(tabular)
+    .where(*_EXPECTED, tabular.c.uuid == param("uuid"), tabular.c.location == param("location"))
+    .values(**_MOVED)
+)
+"""The swap of a commit that keeps UUID and location: one statement, one indexed row, no indexed column changed."""
+
+_SWAP_ELSEWHERE: Final = Statement(
+    update(tabular)
+    .where(*_EXPECTED)
+    .values(**_MOVED, uuid=param("uuid"), location=param("location"), location_key=param("location_key"))
+)
+_HOLD: Final = Statement(
+    select(tabular.c.warehouse, tabular.c.uuid, tabular.c.location_key)
+    .where(*_EXPECTED)
+    .with_for_update(),
+    rows=True,
+)
+_UUID_HOLDER: Final = Statement(
+    select(tabular.c.tabular_id, tabular.c.name).where(
+        tabular.c.uuid == param("uuid"), tabular.c.warehouse == param("warehouse")
+    ),
+    rows=True,
+)
+_DELETE: Final = Statement(delete(tabular).where(*_EXPECTED))
+_SOURCE: Final = Statement(
+    select(tabular.c.tabular_id, tabular.c.uuid)
+    .where(tabular.c.namespace_id == _NAMESPACE_ID, tabular.c.name == param("name"), tabular.c.kind == param("kind"))
+    .with_for_update(key_share=True),
+    rows=True,
+)
+_RENAME: Final = Statement(
+    update(tabular)
+    .where(tabular.c.tabular_id == param("id"))
+    .values(namespace_id=param("namespace_id"), name=param("name"), updated_at_ms=param("now_ms"))
+)
+
+
+def tabular_of(row: Row) -> Tabular:
+    (
+        tabular_id, warehouse, path, name, kind, uuid, location, metadata_location, version, format_version,
+        last_column_id, current_schema_id, field_count, created_at_ms, updated_at_ms, properties,
+    ) = row
+    return Tabular(
+        tabular_id=tabular_id,
+        warehouse=warehouse,
+        namespace=levels_of(path),
+        name=name,
+        kind=kind,
+        uuid=uuid,
+        location=location,
+        metadata_location=metadata_location,
+        version=version,
+        columns=Columns(
+            format_version=format_version,
+            last_column_id=last_column_id,
+            current_schema_id=current_schema_id,
+            field_count=field_count,
+        ),
+        created_at_ms=created_at_ms,
+        updated_at_ms=updated_at_ms,
+        namespace_properties=decode_map(properties),
+    )
+
+
+def overlap_queries(warehouse: str, key: str, below_limit: int | None) -> Iterator[Call]:
+    """What finds every table and view at, above or below a canonical location, by index alone."""
+    keys = list(ancestors(key))
+    for start in range(0, len(keys), ANCESTORS):
+        some = keys[start : start + ANCESTORS]
+        padded = some + [some[-1]] * (ANCESTORS - len(some))
+        yield Call(AT_OR_ABOVE, {"warehouse": warehouse, **{f"key{i}": each for i, each in enumerate(padded)}})
+    below_from, below_to = descendants(key)
+    yield Call(BELOW, {
+        "warehouse": warehouse, "below_from": below_from, "below_to": below_to, "limit": below_limit,
+    })
+
+
+def overlapping_names(rows: list[Row], besides_uuid: str | None) -> tuple[str, ...]:
+    names = {dotted(levels_of(path), name) for path, name, _, uuid, _ in rows if uuid != besides_uuid}
+    return tuple(sorted(names))
+
+
+def _refuse_overlap(warehouse: str, location: str, key: str, uuid: str) -> Program[None]:
+    # Besides the table itself one row below is enough to refuse.
+    for call in overlap_queries(warehouse, key, below_limit=2):
+        found = yield call
+        for path, name, kind, other_uuid, other_location in found.rows:
+            if other_uuid != uuid:
+                raise ValidationFailed(
+                    f"Location {location} overlaps {kind} {dotted(levels_of(path), name)} at {other_location}",
+                    location=location,
+                )
+
+
+def _uuid_taken(uuid: str, name: str) -> ValidationFailed:
+    return ValidationFailed(f"UUID {uuid} already belongs to {name} in this warehouse", uuid=uuid)
+
+
+def _name_taken(asked: Kind, existing: Kind, levels: Levels, name: str) -> AlreadyExists:
+    if asked != existing:
+        return AlreadyExists.same_name(existing, levels, name)
+    return AlreadyExists.table(levels, name) if asked == "table" else AlreadyExists.view(levels, name)
+
+
+def _missing(kind: Kind, levels: Levels, name: str) -> IcekeelError:
+    return NoSuchTable.named(levels, name) if kind == "table" else NoSuchView.named(levels, name)
+
+
+def _columns(columns: Columns) -> dict[str, Any]:
+    return {
+        "format_version": columns.format_version,
+        "last_column_id": columns.last_column_id,
+        "current_schema_id": columns.current_schema_id,
+        "field_count": columns.field_count,
+    }
+
+
+def create(op: CreateTabular) -> Program[None]:
+    key = location_key(op.location)
+    target = {
+        "warehouse": op.warehouse,
+        "path": path_of(op.namespace),
+        "name": checked_name(op.name),
+        "uuid": op.uuid,
+    }
+    if op.exclusive_location:
+        yield Lock(op.warehouse)
+    found = yield Call(_TARGET, target)
+    if not found.rows:
+        raise NoSuchNamespace.named(op.namespace)
+    namespace_id, taken_by, uuid_holder = found.rows[0]
+    if taken_by is not None:
+        raise _name_taken(op.kind, taken_by, op.namespace, op.name)
+    if uuid_holder is not None:
+        raise _uuid_taken(op.uuid, uuid_holder)
+    if op.exclusive_location:
+        yield from _refuse_overlap(op.warehouse, op.location, key, op.uuid)
+    yield Call(_INSERT, {
+        **target,
+        **_columns(op.columns),
+        "namespace_id": namespace_id,
+        "kind": op.kind,
+        "location": op.location,
+        "location_key": key,
+        "metadata_location": op.metadata_location,
+        "now_ms": op.now_ms,
+    })
+
+
+def swap_params(op: SwapTabular) -> Params:
+    return {
+        **_columns(op.columns),
+        "id": op.tabular_id,
+        "expected": op.expected,
+        "metadata_location": op.metadata_location,
+        "uuid": op.uuid,
+        "location": op.location,
+        "now_ms": op.now_ms,
+    }
+
+
+def swap(op: SwapTabular) -> Program[None]:
+    """The one-statement swap first; what it does not match is told apart only afterwards."""
+    params = swap_params(op)
+    swapped = yield Call(SWAP, params)
+    if swapped.touched:
+        return
+    held = yield Call(_HOLD, {"id": op.tabular_id, "expected": op.expected})
+    if not held.rows:
+        raise SwapLost("The table moved on or is gone", tabular_id=op.tabular_id, expected=op.expected)
+    warehouse, uuid, old_key = held.rows[0]
+    if uuid != op.uuid:
+        holder = yield Call(_UUID_HOLDER, {"warehouse": warehouse, "uuid": op.uuid})
+        if holder.rows:
+            raise _uuid_taken(op.uuid, holder.rows[0][1])
+    key = location_key(op.location)
+    if op.exclusive_location and key != old_key:
+        yield Lock(warehouse)
+        yield from _refuse_overlap(warehouse, op.location, key, uuid)
+    moved = yield Call(_SWAP_ELSEWHERE, {**params, "location_key": key})
+    if not moved.touched:
+        raise SwapLost("The table moved on or is gone", tabular_id=op.tabular_id, expected=op.expected)
+
+
+_IDENTITY: Final = Statement(select(tabular.c.warehouse, tabular.c.uuid).where(*_EXPECTED), rows=True)
+
+
+def drop(op: DropTabular) -> Program[None]:
+    """Settings go with the row; waivers and observations too, unless another warehouse still holds the table."""
+    expected = {"id": op.tabular_id, "expected": op.expected}
+    found = yield Call(_IDENTITY, expected)
+    deleted = yield Call(_DELETE, expected)
+    if not found.rows or not deleted.touched:
+        raise SwapLost("The table moved on or is gone", tabular_id=op.tabular_id, expected=op.expected)
+    warehouse, uuid = found.rows[0]
+    yield from policies.forget_table(warehouse, uuid)
+    yield from waivers.forget_table(uuid)
+    yield from observations.forget_table(uuid)
+
+
+def rename(op: RenameTabular) -> Program[None]:
+    """A rename onto itself changes nothing and succeeds."""
+    (from_levels, from_name), (to_levels, to_name) = op.source, op.target
+    source_path, target_path = path_of(from_levels), path_of(to_levels)
+    source = yield Call(_SOURCE, {
+        "warehouse": op.warehouse, "path": source_path, "name": checked_name(from_name), "kind": op.kind,
+    })
+    if not source.rows:
+        raise _missing(op.kind, from_levels, from_name)
+    tabular_id, uuid = source.rows[0]
+    if op.source == op.target:
+        return
+    target = yield Call(_TARGET, {
+        "warehouse": op.warehouse, "path": target_path, "name": checked_name(to_name), "uuid": uuid,
+    })
+    if not target.rows:
+        raise NoSuchNamespace.named(to_levels)
+    namespace_id, taken_by, _ = target.rows[0]
+    if taken_by is not None:
+        raise AlreadyExists(
+            f"Cannot rename {dotted(from_levels, from_name)} to {dotted(to_levels, to_name)}. "
+            f"{taken_by.capitalize()} already exists"
+        )
+    yield Call(_RENAME, {"id": tabular_id, "namespace_id": namespace_id, "name": to_name, "now_ms": op.now_ms})
+    if source_path != target_path:
+        yield from policies.move_table(op.warehouse, uuid, target_path)

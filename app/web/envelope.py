@@ -1,0 +1,55 @@
+"""Every failure, from whatever layer below, becomes the answer that the error table says. Nothing escapes to the server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.web.answer import Answer
+from app.web.exchange import EXCHANGE, Exchange
+
+log = logging.getLogger("icekeel")
+
+Render = Callable[[BaseException, Scope], Answer]
+
+
+class Envelope:
+    """Catches what the layers below raise and sends `render(error, scope)`; without a body for HEAD.
+
+    Once an answer has begun nothing can be put right: the error is raised on, and the server closes the connection,
+    which a client reads as a broken answer and not as a complete one.
+    """
+
+    def __init__(self, app: ASGIApp, *, render: Render) -> None:
+        self._app = app
+        self._render = render
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        exchange: Exchange = scope[EXCHANGE]
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:
+            if exchange.status:
+                raise
+            await self._answer(error, exchange, scope, receive, send)
+        except asyncio.CancelledError as error:
+            # The server cancels what outlives the graceful stop. The client must hear that the outcome is unknown.
+            if not exchange.status:
+                await self._answer(error, exchange, scope, receive, send)
+            raise
+
+    async def _answer(
+        self, error: BaseException, exchange: Exchange, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        answer = self._render(error, scope)
+        if answer.status_code == 500:
+            log.error("request %s failed: %r", exchange.id, error, exc_info=error)
+        if scope["method"] == "HEAD":
+            answer = answer.without_body()
+        await answer(scope, receive, send)

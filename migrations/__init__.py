@@ -1,0 +1,1 @@
+"""Alembic migrations of the catalog's database; a wheel carries them as `icekeel_migrations`."""

@@ -1,0 +1,23 @@
+"""What tests of several rooms share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.seaweedfs import S3, CannotStart, seaweedfs
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+    """A real S3, one per test process; tests that need it skip with the reason where it cannot start."""
+    server = seaweedfs(tmp_path_factory.mktemp("seaweedfs"))
+    try:
+        running = server.__enter__()
+    except CannotStart as reason:
+        pytest.skip(str(reason))
+    try:
+        yield running
+    finally:
+        server.__exit__(None, None, None)

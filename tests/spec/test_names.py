@@ -1,0 +1,50 @@
+"""Names of namespaces, tables and views."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.errors import BadRequest
+from app.spec.names import SEPARATOR, validate_level, validate_levels, validate_name
+
+GOOD = ["a", "a.b", "p/q", "e f", "x+y", "100%", "...", ".hidden", "Grüße", "表", "n" * 300, "a\u200bb", "'\"\\"]
+BAD = ["", ".", "..", "\x00", "a\x1fb", "a\nb", "\x7f", "a\x85b", "\ud800"]
+
+
+@pytest.mark.parametrize("name", GOOD, ids=ascii)
+def test_almost_any_name_is_allowed(name: str) -> None:
+    """Dots, slashes, blanks, quotes and any script are names (O-36)."""
+    assert validate_name(name) == name
+    assert validate_level(name) == name
+
+
+@pytest.mark.parametrize("name", BAD, ids=ascii)
+def test_names_that_no_path_can_carry_are_refused(name: str) -> None:
+    """Empty, dot names, control characters and lone surrogates are a bad request, in printable words."""
+    for validate in (validate_name, validate_level):
+        with pytest.raises(BadRequest) as caught:
+            validate(name)
+        assert caught.value.message.isprintable()
+
+
+def test_names_are_strings() -> None:
+    """A JSON number or null is no name."""
+    for value in (None, 5, ["a"]):
+        with pytest.raises(BadRequest):
+            validate_name(value)
+
+
+def test_a_namespace_has_at_least_one_level() -> None:
+    """["a.b"] and ["a","b"] are different, [] is refused."""
+    assert validate_levels(["a.b"]) == ("a.b",)
+    assert validate_levels(["a", "b"]) == ("a", "b")
+    with pytest.raises(BadRequest):
+        validate_levels([])
+    with pytest.raises(BadRequest):
+        validate_levels(["a", ""])
+
+
+def test_the_separator_can_never_be_part_of_a_name() -> None:
+    """Joining levels by the separator is unambiguous."""
+    with pytest.raises(BadRequest):
+        validate_level(f"a{SEPARATOR}b")
