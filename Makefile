@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
 PYTEST := $(BIN)/python -m pytest -rs
 LOCK = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
-LOCKS := runtime build test lint engines
+LOCKS := runtime build test lint spark
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -22,6 +22,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 install: $(VENV)/.runtime ## create .venv with what the server needs, nothing more
+	@:
 
 serve: install ## install, migrate and serve on http://127.0.0.1:8181 (ARGS="--port 9000 --home DIR")
 	@$(BIN)/icekeel serve $(ARGS)
@@ -39,7 +40,7 @@ format: $(VENV)/.lint ## rewrite the code the way lint wants it
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-engines: $(VENV)/.engines ## real engines, JVM, reference suites, at most 30 minutes (FULL=1: the long proofs)
+engines: $(VENV)/.test ## real engines, JVM, reference suites, at most 30 minutes (FULL=1: the long proofs)
 	FULL=$(FULL) $(PYTEST) -m engines --session-timeout $(if $(FULL),7200,1800) --timeout $(if $(FULL),3600,900) $(ARGS)
 
 bench: $(VENV)/.test ## measure the hot paths (ARGS are passed on)
@@ -53,7 +54,7 @@ lock: $(VENV)/.lint ## resolve the lock files of requirements/ again, newest ver
 	$(LOCK) --group build -o requirements/build.lock
 	$(LOCK) pyproject.toml --group test -c requirements/runtime.lock -c requirements/build.lock -o requirements/test.lock
 	$(LOCK) --group lint -c requirements/test.lock -o requirements/lint.lock
-	$(LOCK) pyproject.toml --group engines -c requirements/test.lock -o requirements/engines.lock
+	$(LOCK) requirements/spark.in -o requirements/spark.lock
 	@! grep -nE 'https?://|--(extra-)?index-url|--find-links' $(LOCKS:%=requirements/%.lock)
 
 build: $(VENV)/.runtime ## the wheel and the source archive, in dist/
@@ -81,8 +82,4 @@ $(VENV)/.test: requirements/test.lock $(VENV)/.runtime
 
 $(VENV)/.lint: requirements/lint.lock $(VENV)/.runtime
 	$(PIP) -r requirements/lint.lock
-	@touch $@
-
-$(VENV)/.engines: requirements/engines.lock $(VENV)/.test
-	$(PIP) -r requirements/engines.lock
 	@touch $@

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp
@@ -35,7 +36,13 @@ from app.web.metrics import Metrics
 from app.web.paths import RawPath
 
 __all__ = [
-    "check_exposure", "create_app", "create_context", "default_warehouse", "migrate", "openapi_document", "schema_state",
+    "check_exposure",
+    "create_app",
+    "create_context",
+    "default_warehouse",
+    "migrate",
+    "openapi_document",
+    "schema_state",
     "settle_memory",
 ]
 
@@ -45,7 +52,16 @@ PUBLIC_PATHS = frozenset({"/docs", "/openapi.json"})
 _GC_THRESHOLD = 50_000
 
 # Options of a storage profile that only the server may see.
-_SECRET_OPTIONS = ("secret", "password", "token", "account-key", "shared-key", "sas", "access-key", "service-account-key")
+_SECRET_OPTIONS = (
+    "secret",
+    "password",
+    "token",
+    "account-key",
+    "shared-key",
+    "sas",
+    "access-key",
+    "service-account-key",
+)
 
 
 class SystemClock:
@@ -89,13 +105,16 @@ def create_app(settings: Settings) -> FastAPI:
             await context.objects.close()
 
     app = Application(
-        layers=lambda router: _layers(router, settings, context, metrics), lifetime=lifetime, title="Icekeel", version=__version__,
+        layers=lambda router: _layers(router, settings, context, metrics),
+        lifetime=lifetime,
+        title="Icekeel",
+        version=__version__,
     )
     shapes = routes.install(app)
     app.state.catalog = context
     app.state.metrics = metrics
     app.state.endpoints = advertised(routes.OPERATIONS)
-    app.state.document = lambda: document.document(app, routes.OPERATIONS, shapes, __version__)
+    app.state.document = cache(lambda: document.document(app, routes.OPERATIONS, shapes, __version__))
     _watch(metrics, context)
     return app
 
@@ -155,13 +174,19 @@ def settle_memory() -> None:
 def _layers(router: ASGIApp, settings: Settings, context: Context, metrics: Metrics) -> ASGIApp:
     app: ASGIApp = BodyLimits(router, limit=settings.body_limit, timeout_s=settings.body_timeout)
     app = Guard(
-        app, token=settings.secret, public=PUBLIC_PATHS,
+        app,
+        token=settings.secret,
+        public=PUBLIC_PATHS,
         local_only=is_loopback_name(host_name(settings.host) or settings.host) and not settings.allow_anonymous,
     )
     app = RawPath(app, default_warehouse=context.limits.default_warehouse)
     app = Envelope(app, render=ErrorTable(metrics.count))
     return Observe(
-        app, metrics=metrics, monotonic=context.clock.monotonic, id_prefix=context.ids.uuid4()[:8], sample=settings.log_sample,
+        app,
+        metrics=metrics,
+        monotonic=context.clock.monotonic,
+        id_prefix=context.ids.uuid4()[:8],
+        sample=settings.log_sample,
         slow_s=settings.log_slow,
     )
 

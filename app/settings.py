@@ -29,9 +29,12 @@ def _split(value: object) -> object:
 
 
 def _decoded(value: object) -> object:
-    if isinstance(value, str):
-        return json.loads(value) if value.strip() else {}
-    return value
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value or "{}")
+    except json.JSONDecodeError as error:
+        raise ValueError(f"must be a JSON object of strings: {error}") from None
 
 
 def _none_if_empty(value: object) -> object:
@@ -52,7 +55,8 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, frozen=True, extra="forbid")
 
     home: Annotated[Path, AfterValidator(_expanded)] = Field(
-        default=Path("~/.icekeel"), validate_default=True,
+        default=Path("~/.icekeel"),
+        validate_default=True,
         description="Folder of the embedded database and warehouse; made on start.",
     )
     host: str = Field(default="127.0.0.1", min_length=1, description="Address to listen on.")
@@ -65,7 +69,8 @@ class Settings(BaseSettings):
         default=None, description="Location of the default warehouse; default: `warehouse` in the home."
     )
     warehouse_options: Options = Field(
-        default_factory=dict, repr=False,
+        default_factory=dict,
+        repr=False,
         description="Storage options of the default warehouse as a JSON object, under Iceberg's property names.",
     )
     allowed_locations: Locations = Field(
@@ -81,15 +86,23 @@ class Settings(BaseSettings):
     idempotency_lifetime: int = Field(
         default=1800, ge=60, description="Seconds for which a repeated Idempotency-Key gives the first outcome."
     )
-    commit_queue: int = Field(default=256, ge=1, description="Commits that may wait for one table before 429 is answered.")
+    commit_queue: int = Field(
+        default=256, ge=1, description="Commits that may wait for one table before 429 is answered."
+    )
     keep_alive: int = Field(default=75, ge=1, description="Seconds an idle connection is kept open.")
-    shutdown_timeout: int = Field(default=20, ge=1, description="Seconds that running requests get when the server stops.")
-    log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="Least severe log line.")
+    shutdown_timeout: int = Field(
+        default=20, ge=1, description="Seconds that running requests get when the server stops."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Least severe log line."
+    )
     log_format: Literal["text", "json"] = Field(default="text", description="Form of log lines.")
     log_sample: int = Field(
         default=100, ge=0, description="One in how many requests is logged; 1 = all, 0 = only failures and slow ones."
     )
-    log_slow: float = Field(default=1.0, gt=0, description="Seconds after which a request counts as slow and is logged.")
+    log_slow: float = Field(
+        default=1.0, gt=0, description="Seconds after which a request counts as slow and is logged."
+    )
 
     @field_validator("database_url")
     @classmethod
@@ -123,14 +136,13 @@ def read_settings(given: Mapping[str, Any] | None = None) -> Settings:
         return Settings(**{name: value for name, value in (given or {}).items() if value is not None})
     except ValidationError as error:
         raise BadSettings("; ".join(_line(fault) for fault in error.errors(include_input=False))) from None
-    except json.JSONDecodeError as error:
-        raise BadSettings(f"ICEKEEL_WAREHOUSE_OPTIONS: not a JSON object ({error})") from None
 
 
 def _line(fault: Any) -> str:
-    name = "_".join(str(part) for part in fault["loc"]).upper()
-    message = str(fault["msg"]).removeprefix("Value error, ").removeprefix("Input should be ")
-    return f"{ENVIRONMENT_PREFIX}{name}: {'should be ' if message[:1].islower() and 'must' not in message else ''}{message}"
+    variable = ENVIRONMENT_PREFIX + str(fault["loc"][0]).upper()
+    text = str(fault["msg"]).removeprefix("Value error, ").replace("Input should be", "must be", 1)
+    inside = "".join(f" ({part})" for part in fault["loc"][1:])
+    return f"{variable}{inside} {text}"
 
 
 def _refuse_misspelt(environment: Mapping[str, str]) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.postgres import CannotStart as CannotStartPostgres
+from tests.postgres import Postgres, postgres
 from tests.seaweedfs import S3, CannotStart, seaweedfs
 
 
@@ -16,6 +18,20 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
     try:
         running = server.__enter__()
     except CannotStart as reason:
+        pytest.skip(str(reason))
+    try:
+        yield running
+    finally:
+        server.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Postgres]:
+    """A real PostgreSQL, one per test process; tests that need it skip with the reason where it cannot start."""
+    server = postgres()
+    try:
+        running = server.__enter__()
+    except CannotStartPostgres as reason:
         pytest.skip(str(reason))
     try:
         yield running

@@ -22,12 +22,20 @@ class Server:
     """One `icekeel serve` process; it can be stopped, killed and started again on the same home and port.
 
     `settings` become `ICEKEEL_*` environment variables (`{"TOKEN": "x"}`), `args` are appended to the command line.
+    `program` runs another installation than this checkout, from a folder outside it.
     Standard output and error go to `<home>.log`, outside the home, so that the home holds only what the server wrote.
     """
 
     def __init__(
-        self, home: Path, *, settings: Mapping[str, str] | None = None, args: Sequence[str] = (), port: int = 0,
-        workers: int = 1, token: str | None = None,
+        self,
+        home: Path,
+        *,
+        settings: Mapping[str, str] | None = None,
+        args: Sequence[str] = (),
+        port: int = 0,
+        workers: int = 1,
+        token: str | None = None,
+        program: Sequence[str] | None = None,
     ) -> None:
         self.home = home
         self.settings = dict(settings or {})
@@ -37,6 +45,8 @@ class Server:
         self.token = token
         if token is not None:
             self.settings["TOKEN"] = token
+        self.program = tuple(program) if program is not None else (sys.executable, "-m", "app.cli")
+        self.folder = ROOT if program is None else home.parent
         self.log = home.with_name(home.name + ".log")
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -64,10 +74,21 @@ class Server:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [
-                    sys.executable, "-m", "app.cli", "serve", "--home", str(self.home), "--port", str(self.port),
-                    "--workers", str(self.workers), *self.args,
+                    *self.program,
+                    "serve",
+                    "--home",
+                    str(self.home),
+                    "--port",
+                    str(self.port),
+                    "--workers",
+                    str(self.workers),
+                    *self.args,
                 ],
-                cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                cwd=self.folder,
+                env=environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
             )
         return self.process
 
@@ -136,5 +157,7 @@ class Server:
     def __enter__(self) -> Server:
         return self.start()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()

@@ -6,7 +6,11 @@ from app import errors
 from app.web.errors import RequestTimeout, UnsupportedMediaType
 
 ALWAYS: tuple[type[Exception], ...] = (
-    errors.BadRequest, errors.NotAuthenticated, errors.Forbidden, errors.Unavailable, errors.IcekeelError,
+    errors.BadRequest,
+    errors.NotAuthenticated,
+    errors.Forbidden,
+    errors.Unavailable,
+    errors.IcekeelError,
 )
 BODY: tuple[type[Exception], ...] = (errors.PayloadTooLarge, UnsupportedMediaType, RequestTimeout)
 """What an operation with a body adds."""

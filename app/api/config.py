@@ -19,7 +19,9 @@ routes = Operations("Configuration", ALWAYS)
 
 
 @routes.declare(
-    "GET", "/v1/config", "getConfig",
+    "GET",
+    "/v1/config",
+    "getConfig",
     parameters=[parameters.WAREHOUSE_QUERY],
     returns=[Returns(200, "Properties for the client, and what this server offers.", CatalogConfig)],
     fails=[errors.NoSuchWarehouse],
@@ -27,8 +29,8 @@ routes = Operations("Configuration", ALWAYS)
 async def get_config(request: Request) -> Answer:
     """Tell a client its prefix and what this server offers.
 
-    `overrides.prefix` goes into the path of every later call. `endpoints` lists every Iceberg operation there is, and an
-    Idempotency-Key is honoured for at least `idempotency-key-lifetime`.
+    `overrides.prefix` goes into the path of every later call. `endpoints` lists every Iceberg operation there is, and
+    an Idempotency-Key is honoured for at least `idempotency-key-lifetime`.
     """
     ctx = reading.context(request)
     found = await config.get_config(ctx, reading.query(request).get("warehouse"))

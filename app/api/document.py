@@ -13,12 +13,15 @@ from app.api.models.wire import ErrorResponse
 from app.api.operations import Operation
 
 _REF = "#/components/schemas/{name}"
+_SUMMARY = (
+    "An Apache Iceberg REST catalog that refuses schema changes which would make stored data unreadable or wrong."
+)
 _DESCRIPTION = """\
 The Iceberg REST protocol under `/v1` and Icekeel's own API under `/icekeel/v1`.
 
 Every answer that is not a success has the body `{"error": {"message", "type", "code"}}`, and `code` equals the HTTP
-status. A refused schema change is a 400 of type `SchemaEvolutionException` whose `error.findings` hold every fault with its
-rule, field id and fix. Every answer carries `X-Request-Id`.
+status. A refused schema change is a 400 of type `SchemaEvolutionException` whose `error.findings` hold every fault
+with its rule, field id and fix. Every answer carries `X-Request-Id`.
 
 Paths without `{prefix}` reach the default warehouse. Within a path segment `/` is written `%2F`; levels of a
 namespace are joined by `%1F`.
@@ -58,7 +61,7 @@ def document(app: FastAPI, operations: Iterable[Operation], shapes: Shapes, vers
     out = get_openapi(
         title="Icekeel",
         version=version,
-        summary="An Apache Iceberg REST catalog that refuses schema changes which would make stored data unreadable or wrong.",
+        summary=_SUMMARY,
         description=_DESCRIPTION,
         routes=app.routes,
         tags=[{"name": name, "description": text} for name, text in _TAGS.items()],
@@ -67,7 +70,7 @@ def document(app: FastAPI, operations: Iterable[Operation], shapes: Shapes, vers
     out["components"] = {
         "schemas": shapes.components(),
         "securitySchemes": {
-            "token": {"type": "http", "scheme": "bearer", "description": "The token of ICEKEEL_TOKEN, where one is set."}
+            "token": {"type": "http", "scheme": "bearer", "description": "The value of ICEKEEL_TOKEN, where set."}
         },
     }
     out["security"] = [{"token": []}, {}]

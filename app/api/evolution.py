@@ -28,7 +28,9 @@ _WAIVER_S = 24 * 3600
 
 
 @routes.declare(
-    "GET", f"{ONE}/policy", "loadPolicy",
+    "GET",
+    f"{ONE}/policy",
+    "loadPolicy",
     parameters=_TABLE,
     returns=[Returns(200, "How strictly every rule is held for the table's next commit.", models.PolicyModel)],
     fails=[*_SEEN, errors.NotFound],
@@ -39,7 +41,9 @@ async def load_policy(request: Request) -> Answer:
 
 
 @routes.declare(
-    "PUT", f"{ONE}/policy", "setPolicy",
+    "PUT",
+    f"{ONE}/policy",
+    "setPolicy",
     parameters=_TABLE,
     body=models.PolicyRequest,
     returns=[Returns(200, "How strictly every rule is held now.", models.PolicyModel)],
@@ -59,14 +63,21 @@ async def set_policy(request: Request) -> Answer:
     if "severity" not in body:
         raise BadRequest("Missing field: severity (null takes an earlier setting back)")
     await rules.set_policy(
-        ctx, reading.caller(request, raw), warehouse, levels, name if scope == "table" else None,
-        codec.required_str(body, "code"), _severity(body["severity"]),
+        ctx,
+        reading.caller(request, raw),
+        warehouse,
+        levels,
+        name if scope == "table" else None,
+        codec.required_str(body, "code"),
+        _severity(body["severity"]),
     )
     return await _policy(ctx, warehouse, levels, name)
 
 
 @routes.declare(
-    "GET", f"{ONE}/waivers", "listWaivers",
+    "GET",
+    f"{ONE}/waivers",
+    "listWaivers",
     parameters=_TABLE,
     returns=[Returns(200, "Every waiver of the table, used and expired ones too.", models.WaiverList)],
     fails=_SEEN,
@@ -79,7 +90,9 @@ async def list_waivers(request: Request) -> Answer:
 
 
 @routes.declare(
-    "POST", f"{ONE}/waivers", "grantWaiver",
+    "POST",
+    f"{ONE}/waivers",
+    "grantWaiver",
     parameters=_TABLE,
     body=models.WaiverRequest,
     returns=[Returns(200, "The waiver; the next commit that breaks the rule uses it up.", models.WaiverModel)],
@@ -93,14 +106,20 @@ async def grant_waiver(request: Request) -> Answer:
     body, raw = await reading.json_body(request)
     lifetime_s = codec.optional_int64(body, "expires-in-seconds")
     waiver = await rules.grant_waiver(
-        reading.context(request), reading.caller(request, raw), *_table(request), codec.required_str(body, "code"),
-        codec.required_str(body, "reason"), (_WAIVER_S if lifetime_s is None else lifetime_s) * 1000,
+        reading.context(request),
+        reading.caller(request, raw),
+        *_table(request),
+        codec.required_str(body, "code"),
+        codec.required_str(body, "reason"),
+        (_WAIVER_S if lifetime_s is None else lifetime_s) * 1000,
     )
     return json_answer(_waiver(waiver))
 
 
 @routes.declare(
-    "DELETE", f"{ONE}/waivers", "revokeWaiver",
+    "DELETE",
+    f"{ONE}/waivers",
+    "revokeWaiver",
     parameters=[*_TABLE, parameters.WAIVER_ID],
     returns=[Returns(204, "It is taken back.")],
     fails=[*_SEEN, errors.NotFound],
@@ -110,9 +129,7 @@ async def revoke_waiver(request: Request) -> Answer:
     waiver_id = reading.query(request).get("waiver-id")
     if not waiver_id:
         raise BadRequest("Missing query parameter: waiver-id")
-    await rules.revoke_waiver(
-        reading.context(request), reading.caller(request), *_table(request), waiver_id
-    )
+    await rules.revoke_waiver(reading.context(request), reading.caller(request), *_table(request), waiver_id)
     return no_content()
 
 
@@ -128,7 +145,10 @@ async def _policy(ctx: Context, warehouse: str, levels: tuple[str, ...], name: s
 def _effective(entry: rules.Strictness) -> dict[str, object]:
     rule, chosen = entry.rule, entry.settings[-1].severity if entry.settings else None
     out: dict[str, object] = {
-        "code": rule.code, "rule": rule.slug, "severity": entry.severity.value, "default": rule.default.value,
+        "code": rule.code,
+        "rule": rule.slug,
+        "severity": entry.severity.value,
+        "default": rule.default.value,
         "can-be-lowered": not rule.floor,
     }
     if chosen is not None:
@@ -150,8 +170,12 @@ def _severity(value: codec.Json) -> Severity | None:
 
 def _waiver(waiver: Waiver) -> dict[str, object]:
     out: dict[str, object] = {
-        "waiver-id": waiver.waiver_id, "code": waiver.code, "reason": waiver.reason, "granted-by": waiver.granted_by,
-        "granted-at-ms": waiver.granted_at_ms, "expires-at-ms": waiver.expires_at_ms,
+        "waiver-id": waiver.waiver_id,
+        "code": waiver.code,
+        "reason": waiver.reason,
+        "granted-by": waiver.granted_by,
+        "granted-at-ms": waiver.granted_at_ms,
+        "expires-at-ms": waiver.expires_at_ms,
     }
     if waiver.used_at_ms is not None:
         out["used-at-ms"] = waiver.used_at_ms

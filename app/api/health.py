@@ -16,7 +16,6 @@ PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 routes = Operations("Operations", (errors.Forbidden, errors.IcekeelError))
 
 
-
 @routes.declare("GET", "/health/live", "live", returns=[Returns(200, "The process answers.", dict[str, str])])
 async def live(request: Request) -> Answer:
     """Tell whether the process answers at all. Restart it when it does not."""
@@ -24,7 +23,9 @@ async def live(request: Request) -> Answer:
 
 
 @routes.declare(
-    "GET", "/health/ready", "ready",
+    "GET",
+    "/health/ready",
+    "ready",
     returns=[Returns(200, "Requests can be served.", dict[str, str])],
     fails=[errors.Unavailable],
 )
@@ -35,7 +36,9 @@ async def ready(request: Request) -> Answer:
 
 
 @routes.declare(
-    "GET", "/metrics", "metrics",
+    "GET",
+    "/metrics",
+    "metrics",
     returns=[Returns(200, "Counters, gauges and latencies as Prometheus text.", str, content_type=PROMETHEUS)],
     fails=[errors.NotAuthenticated],
 )

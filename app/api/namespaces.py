@@ -24,7 +24,9 @@ _KEY = parameters.IDEMPOTENCY_KEY
 
 
 @routes.declare(
-    "GET", ALL, "listNamespaces",
+    "GET",
+    ALL,
+    "listNamespaces",
     parameters=[parameters.PREFIX, parameters.PARENT, parameters.PAGE_TOKEN, parameters.PAGE_SIZE],
     returns=[Returns(200, "Namespaces in name order, each as its full path.", wire.ListNamespacesResponse)],
     fails=[errors.NoSuchWarehouse, errors.NoSuchNamespace],
@@ -50,10 +52,14 @@ def _parent(text: str) -> tuple[str, ...]:
 
 
 @routes.declare(
-    "POST", ALL, "createNamespace",
+    "POST",
+    ALL,
+    "createNamespace",
     parameters=[parameters.PREFIX, _KEY],
     body=wire.CreateNamespaceRequest,
-    returns=[Returns(200, "The new namespace, with a computed `location` when none was given.", wire.NamespaceResponse)],
+    returns=[
+        Returns(200, "The new namespace, with a computed `location` when none was given.", wire.NamespaceResponse)
+    ],
     fails=[errors.NoSuchWarehouse, errors.NoSuchNamespace, errors.AlreadyExists, *BODY, *CHANGE],
 )
 async def create_namespace(request: Request) -> Answer:
@@ -68,7 +74,9 @@ async def create_namespace(request: Request) -> Answer:
 
 
 @routes.declare(
-    "GET", ONE, "loadNamespaceMetadata",
+    "GET",
+    ONE,
+    "loadNamespaceMetadata",
     parameters=_PATH,
     returns=[Returns(200, "The namespace and its properties.", wire.NamespaceResponse)],
     fails=[errors.NoSuchWarehouse, errors.NoSuchNamespace],
@@ -81,7 +89,9 @@ async def load_namespace(request: Request) -> Answer:
 
 
 @routes.declare(
-    "HEAD", ONE, "namespaceExists",
+    "HEAD",
+    ONE,
+    "namespaceExists",
     parameters=_PATH,
     returns=[Returns(204, "It exists.")],
     fails=[errors.NoSuchWarehouse, errors.NoSuchNamespace],
@@ -93,7 +103,9 @@ async def namespace_exists(request: Request) -> Answer:
 
 
 @routes.declare(
-    "DELETE", ONE, "dropNamespace",
+    "DELETE",
+    ONE,
+    "dropNamespace",
     parameters=[*_PATH, _KEY],
     returns=[Returns(204, "It is gone.")],
     fails=[errors.NoSuchWarehouse, errors.NoSuchNamespace, errors.NamespaceNotEmpty, *CHANGE],
@@ -108,10 +120,14 @@ async def drop_namespace(request: Request) -> Answer:
 
 
 @routes.declare(
-    "POST", f"{ONE}/properties", "updateProperties",
+    "POST",
+    f"{ONE}/properties",
+    "updateProperties",
     parameters=[*_PATH, _KEY],
     body=wire.UpdateNamespacePropertiesRequest,
-    returns=[Returns(200, "What was set, removed, and not there to be removed.", wire.UpdateNamespacePropertiesResponse)],
+    returns=[
+        Returns(200, "What was set, removed, and not there to be removed.", wire.UpdateNamespacePropertiesResponse)
+    ],
     fails=[errors.NoSuchWarehouse, errors.NoSuchNamespace, *BODY, *CHANGE],
 )
 async def update_properties(request: Request) -> Answer:
@@ -120,8 +136,12 @@ async def update_properties(request: Request) -> Answer:
     updates = codec.as_str_map(codec.optional(body, "updates", {}), "$.updates")
     removals = codec.as_str_list(codec.optional(body, "removals", []), "$.removals")
     result = await namespaces.update_properties(
-        reading.context(request), reading.caller(request, raw), reading.warehouse(request), reading.levels(request),
-        updates, removals,
+        reading.context(request),
+        reading.caller(request, raw),
+        reading.warehouse(request),
+        reading.levels(request),
+        updates,
+        removals,
     )
     return json_answer({"updated": result.updated, "removed": result.removed, "missing": result.missing})
 

@@ -29,7 +29,10 @@ class Parameter:
 
     def document(self) -> dict[str, Any]:
         return {
-            "name": self.name, "in": self.where, "required": self.required, "description": self.text,
+            "name": self.name,
+            "in": self.where,
+            "required": self.required,
+            "description": self.text,
             "schema": dict(self.schema),
         }
 
@@ -130,7 +133,9 @@ class Operation:
             if self.method != "HEAD":
                 entry["content"] = {"application/json": {"schema": schema(ErrorResponse)}}
             if status in (429, 503):
-                entry["headers"] = {"Retry-After": Header("Retry-After", "Seconds after which to try again.").document()}
+                entry["headers"] = {
+                    "Retry-After": Header("Retry-After", "Seconds after which to try again.").document()
+                }
             out[status] = entry
         return out
 
@@ -147,16 +152,29 @@ class Operations:
         return iter(self._declared)
 
     def declare(
-        self, method: str, path: str, operation_id: str, *, parameters: Sequence[Parameter] = (), body: type | None = None,
-        returns: Sequence[Returns], fails: Sequence[type[Exception]] = (),
+        self,
+        method: str,
+        path: str,
+        operation_id: str,
+        *,
+        parameters: Sequence[Parameter] = (),
+        body: type | None = None,
+        returns: Sequence[Returns],
+        fails: Sequence[type[Exception]] = (),
     ) -> Callable[[Handler], Handler]:
         """Declare the decorated function as the operation; its docstring is the documentation."""
 
         def register(endpoint: Handler) -> Handler:
             self._declared.append(
                 Operation(
-                    method=method, path=path, id=operation_id, tag=self._tag, endpoint=endpoint,
-                    parameters=tuple(parameters), body=body, returns=tuple(returns),
+                    method=method,
+                    path=path,
+                    id=operation_id,
+                    tag=self._tag,
+                    endpoint=endpoint,
+                    parameters=tuple(parameters),
+                    body=body,
+                    returns=tuple(returns),
                     fails=Fails((*self._common, *fails)),
                 )
             )

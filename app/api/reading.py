@@ -71,7 +71,7 @@ def flag(text: str | None, name: str) -> bool:
 
 
 def caller(request: Request, body: bytes = b"") -> Caller:
-    """Who asks. With an Idempotency-Key, also a digest of method, path, query and body, which the key then stands for."""
+    """Who asks. With an Idempotency-Key, also a digest of method, path, query and body, for which the key stands."""
     headers = request.headers
     name, version = _known_client(headers.get("user-agent", ""), headers.get("x-client-version", ""))
     key = headers.get("idempotency-key")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -32,17 +32,20 @@ def table_answer(table: LoadedTable | NotModified) -> Answer:
 
 
 def commit_answer(table: Committed) -> Answer:
-    body = b"".join(
-        (b'{"metadata-location":', _encode(table.metadata_location), b',"metadata":', table.metadata, b"}")
-    )
+    body = b"".join((b'{"metadata-location":', _encode(table.metadata_location), b',"metadata":', table.metadata, b"}"))
     return Answer(200, body, [("ETag", table.etag), *_findings(table.findings)])
 
 
 def view_answer(view: LoadedView) -> Answer:
     body = b"".join(
         (
-            b'{"metadata-location":', _encode(view.metadata_location), b',"metadata":', view.metadata, b',"config":',
-            _encode(view.config), b"}",
+            b'{"metadata-location":',
+            _encode(view.metadata_location),
+            b',"metadata":',
+            view.metadata,
+            b',"config":',
+            _encode(view.config),
+            b"}",
         )
     )
     return Answer(200, body)
@@ -54,14 +57,17 @@ def identifiers_answer(levels: Levels, listed: Listed[str]) -> Answer:
     return json_answer({"identifiers": identifiers, "next-page-token": listed.next_token})
 
 
-
 def _findings(findings: Sequence[Finding]) -> list[tuple[str, str]]:
     """The warnings of an accepted change as one JSON array in a header, cut to what every client takes."""
     if not findings:
         return []
     shown: list[dict[str, object]] = []
     for finding in findings:
-        entry: dict[str, object] = {"code": finding.code, "severity": finding.severity.value, "message": finding.message}
+        entry: dict[str, object] = {
+            "code": finding.code,
+            "severity": finding.severity.value,
+            "message": finding.message,
+        }
         if finding.waived_by is not None:
             entry["waived-by"] = finding.waived_by
         if len(_ascii([*shown, entry])) > _HEADER_BYTES:

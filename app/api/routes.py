@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fastapi import FastAPI
 
-from app.api import config, evolution, health, namespaces, rules, tables, transactions, views, warehouses
+from app.api import config, docs, evolution, health, namespaces, rules, tables, transactions, views, warehouses
 from app.api.document import Shapes
 from app.api.operations import Operation
 
@@ -20,6 +20,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *evolution.routes,
     *rules.routes,
     *warehouses.routes,
+    *docs.routes,
 )
 
 

@@ -17,7 +17,9 @@ routes = Operations("Rules", ALWAYS)
 
 
 @routes.declare(
-    "GET", "/icekeel/v1/rules", "listRules",
+    "GET",
+    "/icekeel/v1/rules",
+    "listRules",
     returns=[Returns(200, "Every rule, by code.", RuleList)],
 )
 async def list_rules(request: Request) -> Answer:
@@ -26,7 +28,9 @@ async def list_rules(request: Request) -> Answer:
 
 
 @routes.declare(
-    "GET", "/icekeel/v1/rules/{code}", "explainRule",
+    "GET",
+    "/icekeel/v1/rules/{code}",
+    "explainRule",
     parameters=[parameters.CODE],
     returns=[Returns(200, "The rule and its manual page.", RulePage)],
     fails=[errors.NotFound],

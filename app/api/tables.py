@@ -31,9 +31,15 @@ _HOME = (errors.NoSuchWarehouse, errors.NoSuchNamespace)
 
 
 @routes.declare(
-    "GET", ONE, "loadTable",
+    "GET",
+    ONE,
+    "loadTable",
     parameters=[
-        *_TABLE, parameters.SNAPSHOTS, parameters.REFERENCED_BY, parameters.IF_NONE_MATCH, parameters.DELEGATION,
+        *_TABLE,
+        parameters.SNAPSHOTS,
+        parameters.REFERENCED_BY,
+        parameters.IF_NONE_MATCH,
+        parameters.DELEGATION,
     ],
     returns=[_LOADED, Returns(304, "The caller's copy is current.", headers=[parameters.ETAG])],
     fails=[*_SEEN, errors.NotFound],
@@ -46,17 +52,26 @@ async def load_table(request: Request) -> Answer:
     snapshots = reading.query(request).get("snapshots", "all").lower()
     return table_answer(
         await tables.load_table(
-            reading.context(request), reading.caller(request), reading.warehouse(request), reading.levels(request),
-            reading.segment(request, "table"), snapshots=snapshots, if_none_match=reading.entity_tags(request),
+            reading.context(request),
+            reading.caller(request),
+            reading.warehouse(request),
+            reading.levels(request),
+            reading.segment(request, "table"),
+            snapshots=snapshots,
+            if_none_match=reading.entity_tags(request),
         )
     )
 
 
 @routes.declare(
-    "POST", ONE, "updateTable",
+    "POST",
+    ONE,
+    "updateTable",
     parameters=[*_TABLE, _KEY],
     body=wire.CommitTableRequest,
-    returns=[Returns(200, "The table after the commit.", wire.CommitTableResponse, [parameters.ETAG, parameters.FINDINGS])],
+    returns=[
+        Returns(200, "The table after the commit.", wire.CommitTableResponse, [parameters.ETAG, parameters.FINDINGS])
+    ],
     fails=[*_SEEN, errors.NoSuchNamespace, errors.NotFound, errors.AlreadyExists, *COMMIT, *BODY, *CHANGE],
 )
 async def update_table(request: Request) -> Answer:
@@ -70,14 +85,24 @@ async def update_table(request: Request) -> Answer:
     updates = parse_table_updates(codec.required(body, "updates"), "$.updates")
     return commit_answer(
         await commits.commit_table(
-            reading.context(request), reading.caller(request, raw), reading.warehouse(request), reading.levels(request),
-            reading.segment(request, "table"), requirements, updates,
+            reading.context(request),
+            reading.caller(request, raw),
+            reading.warehouse(request),
+            reading.levels(request),
+            reading.segment(request, "table"),
+            requirements,
+            updates,
         )
     )
 
 
 @routes.declare(
-    "HEAD", ONE, "tableExists", parameters=_TABLE, returns=[Returns(204, "It exists.")], fails=_SEEN,
+    "HEAD",
+    ONE,
+    "tableExists",
+    parameters=_TABLE,
+    returns=[Returns(204, "It exists.")],
+    fails=_SEEN,
 )
 async def table_exists(request: Request) -> Answer:
     """Tell whether a table exists."""
@@ -88,7 +113,9 @@ async def table_exists(request: Request) -> Answer:
 
 
 @routes.declare(
-    "POST", f"{ONE}/metrics", "reportMetrics",
+    "POST",
+    f"{ONE}/metrics",
+    "reportMetrics",
     parameters=_TABLE,
     body=wire.MetricsReport,
     returns=[Returns(204, "Taken.")],
@@ -96,16 +123,22 @@ async def table_exists(request: Request) -> Answer:
 )
 async def report_metrics(request: Request) -> Answer:
     """Take a scan or commit report. Kinds and members that this server does not know are fine."""
-    body = await reading.text_body(request)
+    report, _ = await reading.json_body(request)
     await metrics.report_metrics(
-        reading.context(request), reading.caller(request, raw), reading.warehouse(request), reading.levels(request),
-        reading.segment(request, "table"), body,
+        reading.context(request),
+        reading.caller(request),
+        reading.warehouse(request),
+        reading.levels(request),
+        reading.segment(request, "table"),
+        report,
     )
     return no_content()
 
 
 @routes.declare(
-    "GET", ALL, "listTables",
+    "GET",
+    ALL,
+    "listTables",
     parameters=[*_PATH, parameters.PAGE_TOKEN, parameters.PAGE_SIZE],
     returns=[Returns(200, "Tables in name order.", wire.ListTablesResponse)],
     fails=_HOME,
@@ -120,7 +153,9 @@ async def list_tables(request: Request) -> Answer:
 
 
 @routes.declare(
-    "POST", ALL, "createTable",
+    "POST",
+    ALL,
+    "createTable",
     parameters=[*_PATH, parameters.DELEGATION, _KEY],
     body=wire.CreateTableRequest,
     returns=[Returns(200, "The new or staged table.", wire.LoadTableResult, [parameters.ETAG, parameters.FINDINGS])],
@@ -145,13 +180,19 @@ async def create_table(request: Request) -> Answer:
     )
     return table_answer(
         await tables.create_table(
-            reading.context(request), reading.caller(request, raw), reading.warehouse(request), reading.levels(request), wanted
+            reading.context(request),
+            reading.caller(request, raw),
+            reading.warehouse(request),
+            reading.levels(request),
+            wanted,
         )
     )
 
 
 @routes.declare(
-    "DELETE", ONE, "dropTable",
+    "DELETE",
+    ONE,
+    "dropTable",
     parameters=[*_TABLE, parameters.PURGE, _KEY],
     returns=[Returns(204, "It is gone.")],
     fails=[*_SEEN, *CHANGE],
@@ -161,14 +202,20 @@ async def drop_table(request: Request) -> Answer:
     raw = await reading.no_body(request)
     purge = reading.flag(reading.query(request).get("purgeRequested"), "purgeRequested")
     await tables.drop_table(
-        reading.context(request), reading.caller(request, raw), reading.warehouse(request), reading.levels(request),
-        reading.segment(request, "table"), purge=purge,
+        reading.context(request),
+        reading.caller(request, raw),
+        reading.warehouse(request),
+        reading.levels(request),
+        reading.segment(request, "table"),
+        purge=purge,
     )
     return no_content()
 
 
 @routes.declare(
-    "POST", "/v1/{prefix}/namespaces/{namespace}/register", "registerTable",
+    "POST",
+    "/v1/{prefix}/namespaces/{namespace}/register",
+    "registerTable",
     parameters=[*_PATH, parameters.DELEGATION, _KEY],
     body=wire.RegisterTableRequest,
     returns=[Returns(200, "The registered table.", wire.LoadTableResult, [parameters.ETAG, parameters.FINDINGS])],
@@ -179,15 +226,21 @@ async def register_table(request: Request) -> Answer:
     body, raw = await reading.json_body(request)
     return table_answer(
         await tables.register_table(
-            reading.context(request), reading.caller(request, raw), reading.warehouse(request), reading.levels(request),
-            codec.required_str(body, "name"), codec.required_str(body, "metadata-location"),
+            reading.context(request),
+            reading.caller(request, raw),
+            reading.warehouse(request),
+            reading.levels(request),
+            codec.required_str(body, "name"),
+            codec.required_str(body, "metadata-location"),
             overwrite=codec.optional_bool(body, "overwrite") or False,
         )
     )
 
 
 @routes.declare(
-    "POST", f"{ONE}/unregister", "unregisterTable",
+    "POST",
+    f"{ONE}/unregister",
+    "unregisterTable",
     parameters=[*_TABLE, _KEY],
     returns=[Returns(200, "The last state of the table; all files stay.", wire.CommitTableResponse)],
     fails=[*_SEEN, errors.NotFound, *CHANGE],
@@ -196,14 +249,19 @@ async def unregister_table(request: Request) -> Answer:
     """Forget a table and leave every file where it is."""
     raw = await reading.no_body(request)
     table = await tables.unregister_table(
-        reading.context(request), reading.caller(request, raw), reading.warehouse(request), reading.levels(request),
+        reading.context(request),
+        reading.caller(request, raw),
+        reading.warehouse(request),
+        reading.levels(request),
         reading.segment(request, "table"),
     )
     return commit_answer(table)
 
 
 @routes.declare(
-    "POST", "/v1/{prefix}/tables/rename", "renameTable",
+    "POST",
+    "/v1/{prefix}/tables/rename",
+    "renameTable",
     parameters=[parameters.PREFIX, _KEY],
     body=wire.RenameTableRequest,
     returns=[Returns(204, "Renamed; files stay where they are.")],

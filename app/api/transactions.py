@@ -19,13 +19,21 @@ routes = Operations("Transactions", ALWAYS)
 
 
 @routes.declare(
-    "POST", "/v1/{prefix}/transactions/commit", "commitTransaction",
+    "POST",
+    "/v1/{prefix}/transactions/commit",
+    "commitTransaction",
     parameters=[parameters.PREFIX, parameters.IDEMPOTENCY_KEY],
     body=wire.CommitTransactionRequest,
     returns=[Returns(204, "Every change is stored.")],
     fails=[
-        errors.NoSuchWarehouse, errors.NoSuchNamespace, errors.NoSuchTable, errors.NotFound, errors.AlreadyExists, *COMMIT,
-        *BODY, *CHANGE,
+        errors.NoSuchWarehouse,
+        errors.NoSuchNamespace,
+        errors.NoSuchTable,
+        errors.NotFound,
+        errors.AlreadyExists,
+        *COMMIT,
+        *BODY,
+        *CHANGE,
     ],
 )
 async def commit_transaction(request: Request) -> Answer:

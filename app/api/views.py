@@ -30,7 +30,9 @@ _HOME = (errors.NoSuchWarehouse, errors.NoSuchNamespace)
 
 
 @routes.declare(
-    "GET", ONE, "loadView",
+    "GET",
+    ONE,
+    "loadView",
     parameters=[*_VIEW, parameters.REFERENCED_BY],
     returns=[_LOADED],
     fails=[*_SEEN, errors.NotFound],
@@ -39,19 +41,30 @@ async def load_view(request: Request) -> Answer:
     """Load a view."""
     return view_answer(
         await views.load_view(
-            reading.context(request), reading.caller(request), reading.warehouse(request), reading.levels(request),
+            reading.context(request),
+            reading.caller(request),
+            reading.warehouse(request),
+            reading.levels(request),
             reading.segment(request, "view"),
         )
     )
 
 
 @routes.declare(
-    "POST", ONE, "replaceView",
+    "POST",
+    ONE,
+    "replaceView",
     parameters=[*_VIEW, _KEY],
     body=wire.CommitViewRequest,
     returns=[Returns(200, "The view after the commit.", wire.LoadViewResult)],
     fails=[
-        *_SEEN, errors.NotFound, errors.IllegalArgument, errors.CommitFailed, errors.CommitStateUnknown, *BODY, *CHANGE,
+        *_SEEN,
+        errors.NotFound,
+        errors.IllegalArgument,
+        errors.CommitFailed,
+        errors.CommitStateUnknown,
+        *BODY,
+        *CHANGE,
     ],
 )
 async def replace_view(request: Request) -> Answer:
@@ -61,14 +74,24 @@ async def replace_view(request: Request) -> Answer:
     updates = parse_view_updates(codec.required(body, "updates"), "$.updates")
     return view_answer(
         await views.replace_view(
-            reading.context(request), reading.caller(request, raw), reading.warehouse(request), reading.levels(request),
-            reading.segment(request, "view"), requirements, updates,
+            reading.context(request),
+            reading.caller(request, raw),
+            reading.warehouse(request),
+            reading.levels(request),
+            reading.segment(request, "view"),
+            requirements,
+            updates,
         )
     )
 
 
 @routes.declare(
-    "HEAD", ONE, "viewExists", parameters=_VIEW, returns=[Returns(204, "It exists.")], fails=_SEEN,
+    "HEAD",
+    ONE,
+    "viewExists",
+    parameters=_VIEW,
+    returns=[Returns(204, "It exists.")],
+    fails=_SEEN,
 )
 async def view_exists(request: Request) -> Answer:
     """Tell whether a view exists."""
@@ -79,7 +102,9 @@ async def view_exists(request: Request) -> Answer:
 
 
 @routes.declare(
-    "GET", ALL, "listViews",
+    "GET",
+    ALL,
+    "listViews",
     parameters=[*_PATH, parameters.PAGE_TOKEN, parameters.PAGE_SIZE],
     returns=[Returns(200, "Views in name order.", wire.ListTablesResponse)],
     fails=_HOME,
@@ -94,7 +119,9 @@ async def list_views(request: Request) -> Answer:
 
 
 @routes.declare(
-    "POST", ALL, "createView",
+    "POST",
+    ALL,
+    "createView",
     parameters=[*_PATH, _KEY],
     body=wire.CreateViewRequest,
     returns=[_LOADED],
@@ -112,26 +139,40 @@ async def create_view(request: Request) -> Answer:
     )
     return view_answer(
         await views.create_view(
-            reading.context(request), reading.caller(request, raw), reading.warehouse(request), reading.levels(request), wanted
+            reading.context(request),
+            reading.caller(request, raw),
+            reading.warehouse(request),
+            reading.levels(request),
+            wanted,
         )
     )
 
 
 @routes.declare(
-    "DELETE", ONE, "dropView", parameters=[*_VIEW, _KEY], returns=[Returns(204, "It is gone.")], fails=[*_SEEN, *CHANGE],
+    "DELETE",
+    ONE,
+    "dropView",
+    parameters=[*_VIEW, _KEY],
+    returns=[Returns(204, "It is gone.")],
+    fails=[*_SEEN, *CHANGE],
 )
 async def drop_view(request: Request) -> Answer:
     """Drop a view."""
     raw = await reading.no_body(request)
     await views.drop_view(
-        reading.context(request), reading.caller(request, raw), reading.warehouse(request), reading.levels(request),
+        reading.context(request),
+        reading.caller(request, raw),
+        reading.warehouse(request),
+        reading.levels(request),
         reading.segment(request, "view"),
     )
     return no_content()
 
 
 @routes.declare(
-    "POST", "/v1/{prefix}/namespaces/{namespace}/register-view", "registerView",
+    "POST",
+    "/v1/{prefix}/namespaces/{namespace}/register-view",
+    "registerView",
     parameters=[*_PATH, _KEY],
     body=wire.RegisterViewRequest,
     returns=[Returns(200, "The registered view.", wire.LoadViewResult)],
@@ -142,14 +183,20 @@ async def register_view(request: Request) -> Answer:
     body, raw = await reading.json_body(request)
     return view_answer(
         await views.register_view(
-            reading.context(request), reading.caller(request, raw), reading.warehouse(request), reading.levels(request),
-            codec.required_str(body, "name"), codec.required_str(body, "metadata-location"),
+            reading.context(request),
+            reading.caller(request, raw),
+            reading.warehouse(request),
+            reading.levels(request),
+            codec.required_str(body, "name"),
+            codec.required_str(body, "metadata-location"),
         )
     )
 
 
 @routes.declare(
-    "POST", "/v1/{prefix}/views/rename", "renameView",
+    "POST",
+    "/v1/{prefix}/views/rename",
+    "renameView",
     parameters=[parameters.PREFIX, _KEY],
     body=wire.RenameTableRequest,
     returns=[Returns(204, "Renamed.")],

@@ -18,7 +18,9 @@ routes = Operations("Warehouses", ALWAYS)
 
 
 @routes.declare(
-    "GET", "/icekeel/v1/warehouses", "listWarehouses",
+    "GET",
+    "/icekeel/v1/warehouses",
+    "listWarehouses",
     returns=[Returns(200, "Every warehouse.", WarehouseList)],
 )
 async def list_warehouses(request: Request) -> Answer:
@@ -28,7 +30,9 @@ async def list_warehouses(request: Request) -> Answer:
 
 
 @routes.declare(
-    "GET", "/icekeel/v1/warehouses/{warehouse}", "loadWarehouse",
+    "GET",
+    "/icekeel/v1/warehouses/{warehouse}",
+    "loadWarehouse",
     parameters=[parameters.WAREHOUSE_PATH],
     returns=[Returns(200, "The warehouse.", WarehouseModel)],
     fails=[errors.NoSuchWarehouse],

@@ -21,10 +21,10 @@ from app.catalog.judgement import Scope
 from app.catalog.replays import Key, Outcome
 from app.commit import requirements as commit_requirements
 from app.commit import tables as commit_tables
-from app.errors import AlreadyExists, BadRequest, CommitFailed, NoSuchTable, SwapLost
+from app.errors import AlreadyExists, BadRequest, CommitFailed, NoSuchTable, NotFound, SwapLost
 from app.ports import Columns, Levels, Namespace, Tabular, Warehouse
 from app.spec import names
-from app.spec.requirement import AssertCreate, TableRequirement
+from app.spec.requirement import TableRequirement
 from app.spec.table import TableMetadata, render_table_metadata
 from app.spec.update import TableUpdate
 
@@ -109,15 +109,22 @@ async def _land(
     async with ctx.caches.lines.stand(lines, ctx.limits.queue_length):
         for attempt in range(ctx.limits.commit_attempts):
             await _wait(ctx, attempt)
-            made = [await _draft(ctx, caller, home, entries) for entries in grouped.values()]
             try:
-                await drafts.publish(ctx, home, made, key, outcome(made))
-            except (SwapLost, AlreadyExists):
-                # Somebody was faster. The next draft starts from what is there now, and says so if that is final.
+                made = [await _draft(ctx, caller, home, entries) for entries in grouped.values()]
+                await _publish(ctx, home, made, key, outcome(made))
+            except SwapLost:
                 continue
             _afterwards(ctx, caller, home, made)
             return made
     raise CommitFailed("Too many concurrent commits to this table; nothing was changed. Refresh and try again.")
+
+
+async def _publish(ctx: Context, home: Warehouse, made: Sequence[Draft], key: Key, outcome: Outcome) -> None:
+    """Publish the drafts. A name that was taken meanwhile is a lost swap: the next draft sees by what, and says so."""
+    try:
+        await drafts.publish(ctx, home, made, key, outcome)
+    except AlreadyExists:
+        raise SwapLost("The name was taken since it was looked up") from None
 
 
 async def _wait(ctx: Context, attempt: int) -> None:
@@ -137,16 +144,27 @@ async def _draft(ctx: Context, caller: Caller, home: Warehouse, entries: Sequenc
     """The next version of one table, judged and complete, or the refusal."""
     levels, name = entries[0].levels, entries[0].name
     row = await ctx.store.tabular(home.name, levels, name)
-    if any(isinstance(r, AssertCreate) for entry in entries for r in entry.requirements):
+    if any(commit_requirements.is_create(entry.requirements) for entry in entries):
         return await _first_version(ctx, caller, home, entries, row)
     if row is None or row.kind != "table":
         raise NoSuchTable.named(levels, name)
-    objects = ctx.objects.of(home)
-    document = await ctx.caches.documents.table(objects, row.metadata_location, ctx.limits.document_bytes)
+    document = await _base(ctx, home, row)
     applied = _applied(ctx, entries, document.metadata, row.metadata_location)
     if not applied.changed:
         return _unchanged(row, document)
     return await _next_version(ctx, caller, home, row, document.metadata, applied)
+
+
+async def _base(ctx: Context, home: Warehouse, row: Tabular) -> Document[TableMetadata]:
+    """The document that the row names. SwapLost when it was trimmed because the pointer has moved on since."""
+    objects = ctx.objects.of(home)
+    try:
+        return await ctx.caches.documents.table(objects, row.metadata_location, ctx.limits.document_bytes)
+    except NotFound:
+        now = await ctx.store.tabular_by_id(row.tabular_id)
+        if now is None or now.metadata_location == row.metadata_location:
+            raise
+        raise SwapLost("The base was trimmed while it was read") from None
 
 
 def _applied(

@@ -11,7 +11,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from app.errors import NotFound, ObjectMissing, SpecError
 from app.ports import Objects
@@ -44,12 +44,13 @@ class Document(Generic[M]):
 class Documents:
     """An LRU of documents, bounded in bytes; a document larger than the bound is served but not kept."""
 
-    __slots__ = ("_bytes", "_entries", "limit")
+    __slots__ = ("_bytes", "_entries", "_reading", "limit")
 
     def __init__(self, limit: int = 256 << 20) -> None:
         self.limit = limit
         self._bytes = 0
         self._entries: OrderedDict[str, Document[TableMetadata] | Document[ViewMetadata]] = OrderedDict()
+        self._reading: dict[tuple[str, Callable[[bytes], Any]], asyncio.Future[Any]] = {}
 
     @property
     def held_bytes(self) -> int:
@@ -82,7 +83,7 @@ class Documents:
             rendered = await aside(len(document.data), render_refs_only, document.metadata)
             if document.refs_only is None:
                 document.refs_only = rendered
-                self._charge(location, len(rendered))
+                self._charge(location, document, len(rendered))
         return document.refs_only
 
     def forget(self, location: str) -> None:
@@ -105,8 +106,8 @@ class Documents:
             self._entries.move_to_end(location)
         return entry
 
-    def _charge(self, location: str, more: int) -> None:
-        if location in self._entries:
+    def _charge(self, location: str, document: Document[TableMetadata], more: int) -> None:
+        if self._entries.get(location) is document:
             self._bytes += more
             self._evict()
 
@@ -118,9 +119,28 @@ class Documents:
     async def _read(
         self, objects: Objects, location: str, limit: int, parse: Callable[[bytes], M]
     ) -> Document[M]:
+        """Read a document that is not held; whoever asks meanwhile waits for the same reading."""
+        key = (location, parse)
+        reading = self._reading.get(key)
+        if reading is None:
+            reading = asyncio.ensure_future(self._read_and_keep(objects, location, limit, parse))
+            self._reading[key] = reading
+            reading.add_done_callback(lambda done: self._done(key, done))
+        document: Document[M] = await asyncio.shield(reading)
+        return document
+
+    async def _read_and_keep(
+        self, objects: Objects, location: str, limit: int, parse: Callable[[bytes], M]
+    ) -> Document[M]:
         document = await read_afresh(objects, location, limit, parse)
         self.keep(location, document)
         return document
+
+    def _done(self, key: tuple[str, Callable[[bytes], Any]], reading: asyncio.Future[Any]) -> None:
+        self._reading.pop(key, None)
+        # Asking for the exception keeps asyncio from reporting one whose readers have all left.
+        if not reading.cancelled():
+            reading.exception()
 
 
 async def read_afresh(objects: Objects, location: str, limit: int, parse: Callable[[bytes], M]) -> Document[M]:

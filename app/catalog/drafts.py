@@ -37,6 +37,8 @@ from app.spec.view import ViewMetadata
 
 log = logging.getLogger(__name__)
 
+_FILES_AT_ONCE = 32
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -86,7 +88,7 @@ async def publish(ctx: Context, warehouse: Warehouse, drafts: Sequence[Draft], k
     changed = [draft for draft in drafts if draft.changed]
     objects = ctx.objects.of(warehouse)
     if not changed:
-        await units.land(ctx, [], key, outcome) if key.text else None
+        await units.land(ctx, (), key, outcome)
         return
     written = [draft for draft in changed if not draft.registered]
     await _write_files(objects, written)
@@ -148,7 +150,8 @@ def _pointer(warehouse: Warehouse, draft: Draft, now_ms: int) -> WriteOp:
 
 async def _write_files(objects: Objects, drafts: Sequence[Draft]) -> None:
     """Write all new documents; when one fails, none stays."""
-    results = await asyncio.gather(*(_write_file(objects, draft) for draft in drafts), return_exceptions=True)
+    at_once = asyncio.Semaphore(_FILES_AT_ONCE)
+    results = await asyncio.gather(*(_write_file(objects, draft, at_once) for draft in drafts), return_exceptions=True)
     failures = [result for result in results if isinstance(result, BaseException)]
     if not failures:
         return
@@ -160,9 +163,10 @@ async def _write_files(objects: Objects, drafts: Sequence[Draft]) -> None:
     raise failures[0]
 
 
-async def _write_file(objects: Objects, draft: Draft) -> None:
+async def _write_file(objects: Objects, draft: Draft, at_once: asyncio.Semaphore) -> None:
     data = draft.document.data
-    await objects.create(draft.file, await aside(len(data), metadata_file.encode, data, draft.file))
+    async with at_once:
+        await objects.create(draft.file, await aside(len(data), metadata_file.encode, data, draft.file))
 
 
 async def _remove_files(objects: Objects, files: Sequence[str]) -> None:

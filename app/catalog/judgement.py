@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from app.catalog.context import Context
 from app.errors import EvolutionRefused
-from app.evolution import RULES
 from app.evolution.change import Evidence
 from app.evolution.judge import judge
 from app.evolution.policy import policy_from
+from app.evolution.registry import RULES
 from app.ports import Levels, Namespace, PolicySetting, Tabular
 from app.rules import Policy, Severity, Verdict
 from app.spec.table import TableMetadata

@@ -21,6 +21,8 @@ PATH_PROPERTIES = (
     "write.folder-storage.path",
 )
 
+# Most file systems end a name at 255 bytes; this leaves room for what is put behind it.
+_SEGMENT_CHARS = 128
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -83,7 +85,7 @@ async def new_location(ctx: Context, warehouse: Warehouse, namespace: Namespace,
 
 def safe_segment(name: str) -> str:
     """`name` as one path segment that every file system, URI library and engine reads alike."""
-    return _UNSAFE.sub("_", name)
+    return _UNSAFE.sub("_", name)[:_SEGMENT_CHARS]
 
 
 def _below(parent: str, levels: Iterable[str]) -> str:

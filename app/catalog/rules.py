@@ -10,8 +10,8 @@ from app.catalog.journal import scribe
 from app.catalog.judgement import Scope
 from app.catalog.replays import Key
 from app.errors import BadRequest, NotFound
-from app.evolution import RULES
 from app.evolution.change import Change
+from app.evolution.registry import RULES
 from app.ports import AddWaiver, AppendJournal, Levels, PolicySetting, RevokeWaiver, SetPolicy, WriteOp
 from app.rules import Rule, Severity, Waiver
 

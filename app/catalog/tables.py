@@ -176,7 +176,6 @@ async def _new_metadata(
     uuid = ctx.ids.uuid4()
     if request.location:
         location = spec_location.strip_trailing_slash(request.location)
-        await locations.check_requested(ctx, home, namespace.levels, location, "table location")
     else:
         location = await locations.new_location(ctx, home, namespace, request.name, uuid)
     return commit_tables.new_table(
@@ -193,8 +192,7 @@ async def _new_metadata(
 async def _stage(ctx: Context, home: Warehouse, draft: Draft, key: Key) -> LoadedTable:
     """Hand the document out without storing it; on local disks its metadata folder is there from now on."""
     await ctx.objects.of(home).prepare(draft.file.rsplit("/", 1)[0])
-    if key.text is not None:
-        await units.land(ctx, [], key, {"staged": draft.document.data.decode()})
+    await units.land(ctx, (), key, {"staged": draft.document.data.decode()})
     return LoadedTable(None, draft.document.data, client_config(home), None, draft.findings)
 
 

@@ -24,12 +24,14 @@ _FIRST_WAIT_S = 0.05
 async def land(
     ctx: Context, unit: Sequence[WriteOp], key: Key, outcome: Outcome, landed: Landed | None = None
 ) -> None:
-    """Write `unit` together with the key's outcome, durably and all or nothing.
+    """Write `unit` together with the key's outcome, durably and all or nothing; nothing at all is written as it is.
 
     Raises what the operations document, Unavailable when surely nothing happened, and CommitStateUnknown when the
     connection died and `landed` (by default: whether the key is recorded) could not settle it.
     """
     whole = [*unit, *key.record(outcome)]
+    if not whole:
+        return
     try:
         await ctx.store.write(whole)
     except OutcomeUnknown as lost:

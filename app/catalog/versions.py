@@ -17,11 +17,10 @@ from app.errors import BadRequest, NotFound
 from app.ports import Kind, Levels, Warehouse
 from app.rules import Finding
 from app.spec import location as spec_location
+from app.spec.metadata_file import METADATA_PATH
 
 log = logging.getLogger(__name__)
 
-DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
-METADATA_PATH = "write.metadata.path"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +69,8 @@ async def recorded(
 
 
 async def trim(ctx: Context, warehouse: Warehouse, draft: Draft) -> None:
-    """Delete metadata files that fell off the log, if the table asks for it and they are the table's own."""
+    """Delete metadata files that fell off the log of a table that asks for it, as far as they are its own."""
     properties = draft.document.metadata.properties
-    if properties.get(DELETE_AFTER_COMMIT, "").lower() != "true":
-        return
     if await ctx.store.locations_overlapping(warehouse.name, draft.location, besides_uuid=draft.uuid):
         log.warning("metadata files of %s are kept: another table shares its location", draft.location)
         return

@@ -15,7 +15,9 @@ COULD_NOT = 2
 
 def parser() -> argparse.ArgumentParser:
     """Every command with its options."""
-    top = argparse.ArgumentParser(prog="icekeel", description=__doc__.split(":", 1)[0] + " of Icekeel, an Apache Iceberg REST catalog.")
+    top = argparse.ArgumentParser(
+        prog="icekeel", description=__doc__.split(":", 1)[0] + " of Icekeel, an Apache Iceberg REST catalog."
+    )
     top.add_argument("--version", action="version", version=f"icekeel {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for part in (serving, database, catalogue, policies):

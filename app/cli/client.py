@@ -10,7 +10,7 @@ from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
-from urllib.request import Request, build_opener, ProxyHandler
+from urllib.request import ProxyHandler, Request, build_opener
 
 from app.errors import BadRequest, IcekeelError, Unavailable
 
@@ -23,8 +23,14 @@ class Refused(IcekeelError):
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--uri", default=os.environ.get("ICEKEEL_URI", DEFAULT_URI), help=f"server (default: ICEKEEL_URI or {DEFAULT_URI})")
-    command.add_argument("--token", default=os.environ.get("ICEKEEL_TOKEN"), help="bearer token (default: ICEKEEL_TOKEN)")
+    command.add_argument(
+        "--uri",
+        default=os.environ.get("ICEKEEL_URI", DEFAULT_URI),
+        help=f"server (default: ICEKEEL_URI or {DEFAULT_URI})",
+    )
+    command.add_argument(
+        "--token", default=os.environ.get("ICEKEEL_TOKEN"), help="bearer token (default: ICEKEEL_TOKEN)"
+    )
     command.add_argument("--warehouse", default="default", help="warehouse name (default: default)")
     command.add_argument("--format", choices=("text", "json"), default="text")
 
@@ -38,7 +44,7 @@ def call(given: argparse.Namespace, method: str, path: str, body: object = None)
     if body is not None:
         headers["Content-Type"] = "application/json"
         data = json.dumps(body).encode()
-    request = Request(given.uri.rstrip("/") + path, data=data, headers=headers, method=method)  # noqa: S310
+    request = Request(given.uri.rstrip("/") + path, data=data, headers=headers, method=method)
     try:
         with build_opener(ProxyHandler({})).open(request, timeout=_TIMEOUT_S) as answer:
             text = answer.read()

@@ -17,5 +17,6 @@ def table(rows: Sequence[Sequence[str]]) -> str:
         return ""
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]) - 1)]
     return "\n".join(
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]).rstrip() for row in rows
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]).rstrip()
+        for row in rows
     )

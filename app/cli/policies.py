@@ -23,7 +23,9 @@ def add_commands(commands: Any) -> None:
     _add(actions, "get", _get, "show how strictly each rule is held for a table")
     change = _add(actions, "set", _set, "hold a rule more or less strictly for a table or its namespace")
     change.add_argument("code", help="rule code, such as ICE202")
-    change.add_argument("severity", choices=("off", "warn", "error", "default"), help="default takes an earlier setting back")
+    change.add_argument(
+        "severity", choices=("off", "warn", "error", "default"), help="default takes an earlier setting back"
+    )
     change.add_argument("--namespace", action="store_true", help="set it for every table of the table's namespace")
     waive = commands.add_parser("waive", help="let one commit break one rule: grant, list, revoke")
     actions = waive.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -92,14 +94,16 @@ def _because(rule: Any) -> str:
 def _grant(given: argparse.Namespace) -> None:
     body = {"code": given.code.upper(), "reason": given.reason, "expires-in-seconds": duration_s(given.expires)}
     answer = call(given, "POST", _waivers(given), body)
-    show(given.format, answer, f"{answer['waiver-id']}: one commit may break {answer['code']} until {_time(answer['expires-at-ms'])}")
+    show(
+        given.format,
+        answer,
+        f"{answer['waiver-id']}: one commit may break {answer['code']} until {_time(answer['expires-at-ms'])}",
+    )
 
 
 def _list(given: argparse.Namespace) -> None:
     answer = call(given, "GET", _waivers(given))
-    rows = [
-        [w["waiver-id"], w["code"], _state(w), f"{w['reason']} ({w['granted-by']})"] for w in answer["waivers"]
-    ]
+    rows = [[w["waiver-id"], w["code"], _state(w), f"{w['reason']} ({w['granted-by']})"] for w in answer["waivers"]]
     show(given.format, answer, table(rows) or "no waivers")
 
 

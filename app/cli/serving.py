@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import signal
 import socket
-import sys
 from typing import Any
 
 import uvicorn
@@ -13,7 +12,7 @@ import uvicorn
 from app import __version__
 from app.cli.workers import supervise
 from app.errors import BadSettings
-from app.main import check_exposure, create_app, migrate, schema_state
+from app.main import check_exposure, create_app, migrate
 from app.settings import Settings, read_settings
 from app.web import logs
 from app.web.protocol import Protocol
@@ -23,7 +22,9 @@ _BACKLOG = 2048
 
 
 def add_commands(commands: Any) -> None:
-    serve = commands.add_parser("serve", help="serve the catalog", description="Settings also come from ICEKEEL_* variables.")
+    serve = commands.add_parser(
+        "serve", help="serve the catalog", description="Settings also come from ICEKEEL_* variables."
+    )
     serve.add_argument("--home", help="folder of the embedded database and warehouse (default: ~/.icekeel)")
     serve.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
     serve.add_argument("--port", type=int, help="port to listen on; 0 takes a free one (default: 8181)")
@@ -78,8 +79,17 @@ def run(settings: Settings, listener: socket.socket) -> int:
     """Serve until told to stop; the exit code."""
     app = create_app(settings)
     config = uvicorn.Config(
-        app, http=Protocol, loop="uvloop", ws="none", lifespan="on", log_config=None, access_log=False, server_header=False,
-        proxy_headers=False, timeout_keep_alive=settings.keep_alive, timeout_graceful_shutdown=settings.shutdown_timeout,
+        app,
+        http=Protocol,
+        loop="uvloop",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=settings.keep_alive,
+        timeout_graceful_shutdown=settings.shutdown_timeout,
     )
     server = uvicorn.Server(config)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -101,17 +111,24 @@ def banner(settings: Settings, port: int) -> str:
     shown = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
     url = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
     token = ', token="<ICEKEEL_TOKEN>"' if settings.secret else ""
+    paste = f'catalog = load_catalog("icekeel", type="rest", uri="{url}"{token})'
     lines = [
         f"Icekeel {__version__}",
         f"  data       {_database(settings)}, tables in {settings.warehouse_location}",
         f"  url        {url}",
         f"  docs       {url}/docs",
-        f'  PyIceberg  from pyiceberg.catalog import load_catalog; catalog = load_catalog("icekeel", type="rest", uri="{url}"{token})',
+        f"  PyIceberg  from pyiceberg.catalog import load_catalog; {paste}",
     ]
     if settings.secret is None:
-        lines.append("  access     anyone who reaches this address" if settings.allow_anonymous else "  access     this machine, no token")
+        lines.append(
+            "  access     anyone who reaches this address"
+            if settings.allow_anonymous
+            else "  access     this machine, no token"
+        )
     return "\n".join(lines)
 
 
 def _database(settings: Settings) -> str:
-    return str(settings.home) if settings.embedded and settings.database_url is None else settings.database.split("@")[-1]
+    return (
+        str(settings.home) if settings.embedded and settings.database_url is None else settings.database.split("@")[-1]
+    )

@@ -37,16 +37,6 @@ _ENCRYPTION: Final = ("encryption.key-id", "encryption.data-key-length")
 _FIRST_ORDER_ID: Final = 1
 
 
-class NewTable(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client asks for; ids in spec and order refer to the requested schema."""
-
-    schema: Schema
-    spec: UnboundPartitionSpec | None = None
-    order: SortOrder | None = None
-    location: str
-    properties: Mapping[str, str] = {}
-
-
 def new_table(
     schema: Schema,
     spec: UnboundPartitionSpec | None,

@@ -74,9 +74,7 @@ class TableDraft:
         self.added_snapshots: dict[int, Snapshot] = {}
         self.removed_snapshot_ids: set[int] = set()
         self.refs: dict[str, SnapshotRef] = {} if base is None else dict(base.refs)
-        self.names_by_snapshot: dict[int, set[str]] = {}
-        for name, ref in self.refs.items():
-            self.names_by_snapshot.setdefault(ref.snapshot_id, set()).add(name)
+        self._names_by_snapshot: dict[int, set[str]] | None = None
         self.main_moves: list[MainMove] = []
 
         self.statistics: dict[int, tuple[StatisticsFile, ...]] = {}
@@ -102,6 +100,27 @@ class TableDraft:
         if added is not None:
             return added
         return None if snapshot_id in self.removed_snapshot_ids else self.listed.get(snapshot_id)
+
+    def names_of(self, snapshot_id: int) -> list[str]:
+        """The refs that point to a snapshot. The index is made on first use: most commits remove nothing."""
+        if self._names_by_snapshot is None:
+            self._names_by_snapshot = {}
+            for name, ref in self.refs.items():
+                self._names_by_snapshot.setdefault(ref.snapshot_id, set()).add(name)
+        return sorted(self._names_by_snapshot.get(snapshot_id, ()))
+
+    def put_ref(self, name: str, ref: SnapshotRef) -> None:
+        self.pop_ref(name)
+        self.refs[name] = ref
+        if self._names_by_snapshot is not None:
+            self._names_by_snapshot.setdefault(ref.snapshot_id, set()).add(name)
+
+    def pop_ref(self, name: str) -> bool:
+        """Forget the ref; True if it existed."""
+        known = self.refs.pop(name, None)
+        if known is not None and self._names_by_snapshot is not None:
+            self._names_by_snapshot[known.snapshot_id].discard(name)
+        return known is not None
 
     @property
     def bound_schema_id(self) -> int:

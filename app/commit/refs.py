@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.commit.draft import MainMove, TableDraft
 from app.errors import ValidationFailed
 from app.spec.logs import SnapshotLog
-from app.spec.ref import MAIN, SnapshotRef
+from app.spec.ref import MAIN
 from app.spec.update import RemoveSnapshotRef, SetSnapshotRef
 
 
@@ -25,9 +25,7 @@ def set_ref(draft: TableDraft, update: SetSnapshotRef) -> None:
         if moved:
             added = ref.snapshot_id in draft.added_snapshots
             draft.main_moves.append(MainMove(ref.snapshot_id, snapshot.timestamp_ms if added else None))
-    _forget(draft, name)
-    draft.refs[name] = ref
-    draft.names_by_snapshot.setdefault(ref.snapshot_id, set()).add(name)
+    draft.put_ref(name, ref)
     draft.record(update)
 
 
@@ -42,18 +40,7 @@ def drop_ref(draft: TableDraft, name: str) -> bool:
     """Remove the ref if it exists; True if it did."""
     if name == MAIN:
         draft.current_snapshot_id = None
-    return _forget(draft, name)
-
-
-def _forget(draft: TableDraft, name: str) -> bool:
-    known: SnapshotRef | None = draft.refs.pop(name, None)
-    if known is None:
-        return False
-    names = draft.names_by_snapshot[known.snapshot_id]
-    names.discard(name)
-    if not names:
-        del draft.names_by_snapshot[known.snapshot_id]
-    return True
+    return draft.pop_ref(name)
 
 
 def settled_snapshot_log(draft: TableDraft, updated_ms: int) -> SnapshotLog:

@@ -27,7 +27,7 @@ def add_schema(draft: TableDraft, update: AddSchema) -> None:
 
 
 def _next_schema_id(draft: TableDraft) -> int:
-    """An id that no schema had: neither a listed one, nor one removed by this commit, nor one a snapshot still names."""
+    """An id that no schema had: none that is listed, that this commit removed, or that a snapshot still names."""
     taken = {*draft.schemas.ids, *draft.removed_schema_ids}
     for snapshots in (draft.listed, draft.added_snapshots.values()):
         taken.update(snapshot.schema_id for snapshot in snapshots if snapshot.schema_id is not None)

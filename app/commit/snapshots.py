@@ -82,9 +82,7 @@ def _advance_sequence_number(draft: TableDraft, snapshot: Snapshot) -> None:
             raise ValidationFailed(f"Cannot add snapshot with sequence number {number}: it must be 0 in v1")
         return
     if number <= last and snapshot.parent_snapshot_id is not None:
-        raise _stale(
-            draft, f"Cannot add snapshot with sequence number {number} older than last sequence number {last}"
-        )
+        raise _stale(draft, f"Cannot add snapshot with sequence number {number} older than last sequence number {last}")
     draft.last_sequence_number = max(last, number)
 
 
@@ -115,7 +113,7 @@ def remove_snapshots(draft: TableDraft, update: RemoveSnapshots) -> None:
         found = True
         draft.statistics.pop(snapshot_id, None)
         draft.partition_statistics.pop(snapshot_id, None)
-        for name in sorted(draft.names_by_snapshot.get(snapshot_id, ())):
+        for name in draft.names_of(snapshot_id):
             drop_ref(draft, name)
     if found:
         draft.record(update)

@@ -53,7 +53,7 @@ def _next_spec_id(draft: TableDraft) -> int:
 
 
 def numbered_fields(draft: TableDraft, sent: UnboundPartitionSpec) -> tuple[PartitionField, ...]:
-    """The fields with ids: as sent, else of an equivalent field in any spec, else fresh. ValidationFailed on conflict."""
+    """The fields with ids: as sent, else those of equivalent fields in any spec, else fresh. ValidationFailed."""
     if draft.format_version == 1:
         return _sequential_fields(sent)
     taken = {part.field_id for part in sent.fields if part.field_id is not None}
@@ -141,7 +141,7 @@ def remove_specs(draft: TableDraft, update: RemovePartitionSpecs) -> None:
     """Unknown ids are ignored. Whether files still use a spec is judged by the evolution rules."""
     if draft.default_spec_id in update.spec_ids:
         raise ValidationFailed("Cannot remove the default partition spec")
-    gone = {spec.spec_id for spec in draft.specs if spec.spec_id in update.spec_ids}
+    gone = {spec.spec_id for spec in draft.specs} & set(update.spec_ids)
     if gone:
         draft.specs = tuple(spec for spec in draft.specs if spec.spec_id not in gone)
         draft.removed_spec_ids |= gone

@@ -12,14 +12,14 @@ from typing import Any
 import msgspec
 
 from app.commit import heads, orders, properties, refs, schemas, snapshots, specs
-from app.commit.creation import NewTable, new_table
+from app.commit.creation import new_table
 from app.commit.draft import TableDraft
 from app.errors import SpecError, ValidationFailed
 from app.spec import update as u
 from app.spec.logs import MetadataLog
 from app.spec.table import DEFAULT_FORMAT_VERSION, TableMetadata, check_invariants
 
-__all__ = ["Applied", "NewTable", "apply", "new_table"]
+__all__ = ["Applied", "apply", "new_table"]
 
 
 class Applied(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,20 @@
+"""May this version of a table follow that one? The schema diff, the lineage, the coded rules and the judge.
+
+Pure: no I/O, no clock; metadata, evidence and time come in, findings go out. Rules enter here by name, no discovery.
+A rule is one record and one function whose docstring is its manual page; what a change makes unreadable is decided
+in `reading` alone, and the rules put it into words. A rule judges only what a commit introduces.
+"""
+
+from app.evolution import (
+    defaults,
+    ids,
+    lifecycle,
+    names,
+    nullability,
+    references,
+    structure,
+    types,
+    usage,
+)
+
+__all__ = ["defaults", "ids", "lifecycle", "names", "nullability", "references", "structure", "types", "usage"]

@@ -5,7 +5,7 @@ Derived values are computed once and only when a rule asks: a commit that rename
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cached_property
 
 import msgspec
@@ -81,7 +81,16 @@ class Change:
     @cached_property
     def binds(self) -> bool:
         """Whether files written under `before` must stay readable under `after`."""
-        return self.takes_effect and self.before is not None and self.lineage.binds_current
+        if not self.takes_effect or self.before is None:
+            return False
+        # With the branches where they were, one head under another schema settles it without the walk.
+        if not branches_moved(self.previous, self.current) and self._other_head():
+            return True
+        return self.lineage.binds_current
+
+    def _other_head(self) -> bool:
+        heads = (self.current.snapshots.get(ref.snapshot_id) for ref in self.current.refs.values() if ref.is_branch)
+        return any(head is not None and head.schema_id != self.current.current_schema_id for head in heads)
 
     @cached_property
     def law(self) -> Law:
@@ -102,40 +111,40 @@ class Change:
             delta.after for delta in self.introduced if delta.after is not None and delta.field_id in self.diff.restored
         )
 
-    def definitions(self, field_id: int) -> Iterator[tuple[Schema, Slot]]:
-        """What retained schemas say of a field ID, youngest schema first. Parses schemas as it goes."""
+    def definitions(self, field_id: int, among: Container[int] | None = None) -> Iterator[tuple[Schema, Slot]]:
+        """What retained schemas (those `among` the given IDs) say of a field ID, youngest first. Parses as it goes."""
         if self.previous is None:
             return
         for schema_id in sorted(self.previous.schemas, reverse=True):
+            if among is not None and schema_id not in among:
+                continue
             schema = self.previous.schemas.get(schema_id)
             slot = None if schema is None else slot_of(schema, field_id)
             if schema is not None and slot is not None:
                 yield schema, slot
 
     @cached_property
-    def impostors(self) -> tuple[tuple[Slot, Schema, Slot], ...]:
-        """Restored IDs that no retained schema defines compatibly, with the youngest other definition."""
+    def impostors(self) -> tuple[Pair, ...]:
+        """Restored IDs that no retained schema defines compatibly, beside the youngest definition. Required or
+        optional does not matter for that, nor do partition transforms."""
         found = []
         for slot in self.restored:
-            youngest: tuple[Schema, Slot] | None = None
+            youngest: Pair | None = None
             for schema, earlier in self.definitions(slot.field_id):
-                youngest = youngest or (schema, earlier)
-                if not self._clashes(schema, earlier, slot):
+                clashes = conflicts(self.law, Delta(earlier, slot), schema, self.after)
+                clashes = tuple(c for c in clashes if c not in _SAME_COLUMN)
+                if not clashes:
                     break
+                youngest = youngest or Pair(earlier, slot, clashes, Against(schema.schema_id))
             else:
                 if youngest is not None:
-                    found.append((slot, *youngest))
+                    found.append(youngest)
         return tuple(found)
 
     @cached_property
     def unverifiable(self) -> tuple[Slot, ...]:
         """Restored IDs that no retained schema knows."""
         return tuple(slot for slot in self.restored if next(self.definitions(slot.field_id), None) is None)
-
-    def _clashes(self, schema: Schema, earlier: Slot, later: Slot) -> bool:
-        """Whether one ID names two different columns; required or optional does not matter for that."""
-        found = conflicts(self.law, Delta(earlier, later), schema, self.after)
-        return any(c not in _SAME_COLUMN for c in found)
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
@@ -159,15 +168,13 @@ class Change:
     def _restored_pairs(self) -> Iterator[Pair]:
         """Restored fields beside the definitions that reachable files were written under; where the history is not
         complete, beside all retained ones."""
-        foreign = {slot.field_id for slot, _, _ in self.impostors}
+        foreign = {pair.slot.field_id for pair in self.impostors}
         written = {w.schema_id: w for w in self.lineage.written}
         for slot in self.restored:
             if slot.field_id in foreign:
                 continue
-            for schema, earlier in self.definitions(slot.field_id):
+            for schema, earlier in self.definitions(slot.field_id, written if self.lineage.complete else None):
                 witness = written.get(schema.schema_id)
-                if self.lineage.complete and witness is None:
-                    continue
                 found = conflicts(self.law, Delta(earlier, slot), schema, self.after)
                 if found:
                     against = (
@@ -184,7 +191,7 @@ class Change:
         Needs the whole history: every snapshot on every branch names a schema whose field the new one can read. And
         the new definition must be one that the old came from, or that a retained schema has.
         """
-        if pair.after is None or not self.lineage.complete or not self._goes_back(pair):
+        if pair.after is None or not self.lineage.complete:
             return False
         for witness in self.lineage.written:
             schema = self.current.schemas.get(witness.schema_id)
@@ -193,7 +200,7 @@ class Change:
             delta = Delta(slot_of(schema, pair.after.field_id), pair.after)
             if conflicts(self.law, delta, schema, self.after):
                 return False
-        return True
+        return self._goes_back(pair)
 
     def _goes_back(self, pair: Pair) -> bool:
         assert self.before is not None and pair.after is not None
@@ -220,7 +227,7 @@ class Change:
         if not candidates or not self.binds:
             return ()
         known = {slot.field_id for slot in self.unverifiable}
-        known.update(slot.field_id for slot, _, _ in self.impostors)
+        known.update(pair.slot.field_id for pair in self.impostors)
         return tuple(s for s in candidates if s.field_id not in known and self._written_without(s.field_id))
 
     def _in_old_struct(self, slot: Slot) -> bool:

@@ -7,6 +7,7 @@ full dotted names of the spec's examples (`addr.city`, `tags.element`, `attrs.va
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal
@@ -241,9 +242,8 @@ class _Walk:
                 continue
             at_before, field_before = found
             shifted = field.field_id in moved
-            if field is field_before or field == field_before:
-                if not shifted:
-                    continue
+            if (field is field_before or field == field_before) and not shifted:
+                continue
             self.slots(
                 Slot(field_before, parent, "field", prefix_before + field_before.name, at_before, in_key),
                 Slot(field, parent, "field", prefix_after + field.name, at, in_key),
@@ -301,7 +301,7 @@ def _out_of_order(before: list[int], after: list[int]) -> frozenset[int]:
     place = {field_id: at for at, field_id in enumerate(before)}
     common = [field_id for field_id in after if field_id in place]
     ranks = [place[field_id] for field_id in common]
-    if all(a < b for a, b in zip(ranks, ranks[1:], strict=False)):
+    if all(a < b for a, b in itertools.pairwise(ranks)):
         return _NONE_MOVED
     tails: list[int] = []
     at_tail: list[int] = []

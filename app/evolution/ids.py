@@ -9,7 +9,6 @@ from app.evolution.change import Change
 from app.evolution.diff import describe
 from app.evolution.registry import RULES
 from app.rules import Fault
-from app.spec.partition import PartitionField
 
 HIGHEST_FIELD_ID: Final = 2147483447
 """Integer.MAX_VALUE - 200; everything above belongs to metadata columns."""
@@ -35,7 +34,7 @@ def reserved_field_id(change: Change) -> Iterator[Fault]:
     for delta in change.introduced:
         if delta.added and delta.field_id > HIGHEST_FIELD_ID:
             yield Fault(
-                text=f"{delta.slot.label} takes an ID above {HIGHEST_FIELD_ID}, the range reserved for metadata columns",
+                text=f"{delta.slot.label} takes an ID above {HIGHEST_FIELD_ID}, which is reserved for metadata columns",
                 fix=f"Use the next free ID, {_next_id(change)}.",
                 field_id=delta.field_id, path=delta.slot.path, after=describe(delta.slot),
             )
@@ -85,11 +84,13 @@ def field_id_of_another_column(change: Change) -> Iterator[Fault]:
     Spec
         Schema Evolution: adding a new field assigns a new ID.
     """
-    for slot, schema, earlier in change.impostors:
+    for pair in change.impostors:
+        slot, earlier = pair.slot, pair.before
+        assert earlier is not None
         yield Fault(
             text=(
                 f"{slot.label} takes the ID of the dropped column {earlier.path}, which was {describe(earlier)} in "
-                f"schema {schema.schema_id}: old files would answer for it"
+                f"{pair.against} and is another one ({pair.conflicts[0].value}): old files would answer for it"
             ),
             fix=f"Use the next free ID, {_next_id(change)}; to bring the old column back, send its former definition.",
             field_id=slot.field_id, path=slot.path, before=describe(earlier), after=describe(slot),
@@ -186,43 +187,7 @@ def schema_id_recycled(change: Change) -> Iterator[Fault]:
             )
 
 
-@RULES.rule("ICE107", "partition-field-id-conflict", spec="Partitioning")
-def partition_field_id_conflict(change: Change) -> Iterator[Fault]:
-    """A new partition spec gives an existing partition field ID to another field.
-
-    Checks
-        From format version 2 on, a field of an added spec either has an ID that no other spec of the table uses, or
-        the ID of a field with the same source and transform.
-    Why it matters
-        The ID names the column of partition tuples in manifests. Two meanings under one ID make manifests of
-        different specs unreadable side by side, for example in the partitions and files metadata tables.
-    Example
-        Spec 0 has `1000: bucket[16](1)`. Adding a spec with `1000: day(4)` is refused.
-    What to do
-        Use last-partition-id + 1 for a new field, and the old ID for an unchanged one, or leave the IDs out.
-    Spec
-        Partitioning: the field ID is unique across all partition specs from v2 on.
-    """
-    if change.previous is None or change.format_version < 2:
-        return
-    taken: dict[int, PartitionField] = {}
-    for spec in change.previous.partition_specs:
-        taken.update((field.field_id, field) for field in spec.fields)
-    for spec in change.added_specs:
-        for field in spec.fields:
-            other = taken.get(field.field_id)
-            if other is not None and not _equivalent(field, other):
-                yield Fault(
-                    text=(
-                        f"partition field {field.name} of spec {spec.spec_id} takes the ID {field.field_id}, which is "
-                        f"{other.transform} of field {other.source_id} in an earlier spec"
-                    ),
-                    fix=f"Use the next free partition field ID, {change.previous.last_partition_id + 1}.",
-                    path=field.name, before=str(other), after=str(field),
-                )
-
-
-@RULES.rule("ICE108", "partition-spec-id-recycled", spec="Partition Evolution", floor=True)
+@RULES.rule("ICE107", "partition-spec-id-recycled", spec="Partition Evolution", floor=True)
 def partition_spec_id_recycled(change: Change) -> Iterator[Fault]:
     """A partition spec ID names another spec than before.
 
@@ -251,7 +216,7 @@ def partition_spec_id_recycled(change: Change) -> Iterator[Fault]:
             )
 
 
-@RULES.rule("ICE109", "id-counter-went-back", spec="Table Metadata Fields", floor=True)
+@RULES.rule("ICE108", "id-counter-went-back", spec="Table Metadata Fields", floor=True)
 def id_counter_went_back(change: Change) -> Iterator[Fault]:
     """A counter of given-out IDs is lower than before, or lower than an ID in use.
 
@@ -294,7 +259,3 @@ def _next_id(change: Change) -> int:
         return change.previous.last_column_id + 1
     legal = [field_id for field_id in change.after.by_id if 0 < field_id <= HIGHEST_FIELD_ID]
     return max(legal, default=0) + 1
-
-
-def _equivalent(one: PartitionField, other: PartitionField) -> bool:
-    return one.source_ids == other.source_ids and one.transform == other.transform

@@ -157,7 +157,7 @@ def arrivals(previous: TableMetadata | None, current: TableMetadata) -> Iterator
         return
     before = {} if previous is None else _branches(previous)
     heads = frozenset(before.values())
-    past: frozenset[int] | None = None
+    past = _Past(previous) if previous is not None else None
     seen: set[int] = set()
     for name, ref in current.refs.items():
         if not ref.is_branch or before.get(name) == ref.snapshot_id:
@@ -165,10 +165,29 @@ def arrivals(previous: TableMetadata | None, current: TableMetadata) -> Iterator
         for snapshot in current.snapshots.ancestry(ref.snapshot_id):
             if snapshot.snapshot_id in heads or snapshot.snapshot_id in seen:
                 break
-            if previous is not None and snapshot.snapshot_id in previous.snapshots:
-                if past is None:
-                    past = frozenset(_Walk(previous).seen)
-                if snapshot.snapshot_id in past:
-                    break
+            if past is not None and snapshot.snapshot_id in past:
+                break
             seen.add(snapshot.snapshot_id)
             yield name, snapshot
+
+
+class _Past:
+    """The snapshots that branches of an earlier version reach, looked up no further back than the answer needs."""
+
+    def __init__(self, table: TableMetadata) -> None:
+        self._table = table
+        self._seen: set[int] = set()
+        self._unseen = self._histories()
+
+    def _histories(self) -> Iterator[int]:
+        for snapshot_id in _branches(self._table).values():
+            for snapshot in self._table.snapshots.ancestry(snapshot_id):
+                if snapshot.snapshot_id in self._seen:
+                    break
+                self._seen.add(snapshot.snapshot_id)
+                yield snapshot.snapshot_id
+
+    def __contains__(self, snapshot_id: int) -> bool:
+        if snapshot_id in self._seen:
+            return True
+        return snapshot_id in self._table.snapshots and any(found == snapshot_id for found in self._unseen)

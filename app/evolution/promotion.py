@@ -68,7 +68,7 @@ def changes_output(transform: Transform, before: Type, after: Type) -> bool:
     """
     if not isinstance(before, DateType) or not isinstance(after, (TimestampType, TimestampNsType)):
         return False
-    return str(transform).partition("[")[0].lower() in ("identity", "bucket", "truncate")
+    return transform.kind in ("identity", "bucket")
 
 
 def outgrows(transform: Transform, before: Type, after: Type) -> bool:

@@ -163,8 +163,8 @@ def map_key_changed(change: Change) -> Iterator[Fault]:
     for pair in _broken(change, Conflict.KEY_CHANGED):
         slot = pair.slot
         yield Fault(
-            text=f"{slot.label} is or belongs to a map key, which cannot change: stored keys would no longer be equal",
-            fix=change.way_out("Keep the key as it is; for another key type add a new map column and copy the entries."),
+            text=f"{slot.label} is part of a map key, which cannot change: stored keys would no longer be equal",
+            fix=change.way_out("Keep the key; for another key type add a new map column and copy the entries."),
             field_id=slot.field_id, path=slot.path, before=_text(pair.before), after=_text(pair.after),
         )
 

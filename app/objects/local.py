@@ -19,7 +19,7 @@ import secrets
 import stat
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from itertools import islice
 from threading import Lock
 from typing import Final, ParamSpec, TypeVar
@@ -73,11 +73,11 @@ class LocalObjects:
 
     async def create(self, location: str, data: bytes) -> None:
         """A caller that is cancelled meanwhile gets no file: what the thread still creates is removed again."""
-        running = asyncio.get_running_loop().run_in_executor(self._executor, self._create, location, data)
+        work = self._executor.submit(self._create, location, data)
         try:
-            await asyncio.shield(running)
+            await asyncio.wrap_future(work)
         except asyncio.CancelledError:
-            running.add_done_callback(lambda done: self._discard(location, done))
+            work.add_done_callback(lambda done: self._discard(location, done))
             raise
 
     async def delete(self, location: str) -> None:
@@ -148,10 +148,9 @@ class LocalObjects:
         except OSError as fault:
             raise _failed_to_make("create", location, fault) from fault
 
-    def _discard(self, location: str, done: asyncio.Future[None]) -> None:
+    def _discard(self, location: str, done: Future[None]) -> None:
         if not done.cancelled() and done.exception() is None:
-            with contextlib.suppress(RuntimeError):  # the pool is shut down: the server ends, the file is an orphan
-                self._executor.submit(self._delete, location)
+            self._delete(location)
 
     def _delete(self, location: str) -> None:
         try:
@@ -217,35 +216,37 @@ class DurableFolders:
             if folder in self._seen:
                 self._seen.move_to_end(folder)
                 return
-        unsure: list[str] = []
-        step = folder
-        while True:
-            if not os.path.isdir(step):
-                try:
-                    os.mkdir(step)
-                except FileNotFoundError:
-                    self.make(os.path.dirname(step), root)
-                    continue
-                except FileExistsError:
-                    if not os.path.isdir(step):
-                        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), step) from None
-            unsure.append(step)
-            if step == root or not _within(root, step):
-                break
-            step = os.path.dirname(step)
-            if step in self._seen:
-                break
-        for made in unsure:
-            _sync_folder(os.path.dirname(made), strict=_within(root, os.path.dirname(made)))
+        unsure = _make_missing(folder)
+        level = folder
+        while _within(root, level) and level != "/" and (level in unsure or level not in self._seen):
+            unsure.add(level)
+            level = os.path.dirname(level)
+        for level in unsure:
+            parent = os.path.dirname(level)
+            _sync_folder(parent, strict=_within(root, parent))
         with self._lock:
-            for made in unsure:
-                self._seen[made] = None
+            for level in unsure:
+                self._seen[level] = None
             while len(self._seen) > _REMEMBERED_FOLDERS:
                 self._seen.popitem(last=False)
 
     def forget(self, folder: str) -> None:
         with self._lock:
             self._seen.pop(folder, None)
+
+
+def _make_missing(folder: str) -> set[str]:
+    """Make `folder` with its missing ancestors; returns what was made."""
+    if os.path.isdir(folder):
+        return set()
+    parent = os.path.dirname(folder)
+    made = _make_missing(parent) if parent != folder else set()
+    try:
+        os.mkdir(folder)
+    except FileExistsError:
+        if not os.path.isdir(folder):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder) from None
+    return made | {folder}
 
 
 def too_large(location: str, size: int, limit: int) -> PayloadTooLarge:

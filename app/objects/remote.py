@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import Final, TypeVar
 
-from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError, UnauthenticatedError
 
 from app.errors import BadRequest, ObjectExists, ObjectMissing, ObjectsUnavailable, PayloadTooLarge
 from app.objects.address import Bucket, parse_address
@@ -15,6 +15,7 @@ from app.ports import ObjectStat
 
 _CREATE_ATTEMPTS: Final = 3
 _FIRST_PAUSE_S: Final = 0.2
+_FINAL: Final = (PermissionDeniedError, UnauthenticatedError, FileNotFoundError)
 
 T = TypeVar("T")
 
@@ -81,7 +82,7 @@ class RemoteObjects:
                     return
                 raise ObjectExists(f"Object already exists: {location}", location=location) from fault
             except (BaseError, OSError) as fault:
-                if attempt == _CREATE_ATTEMPTS:
+                if attempt == _CREATE_ATTEMPTS or isinstance(fault, _FINAL):
                     raise _unavailable("create", location, fault) from fault
                 unsure = True
             await asyncio.sleep(_FIRST_PAUSE_S * 4 ** (attempt - 1))
@@ -103,7 +104,7 @@ class RemoteObjects:
 
     async def list(self, prefix: str) -> AsyncIterator[ObjectStat]:
         spelled = prefix.rstrip("/")
-        client, key = self._find(spelled)
+        client, key = self._find(spelled, whole_bucket=True)
         try:
             async for batch in client.list(prefix=key or None, chunk_size=1000):
                 for found in batch:
@@ -123,9 +124,10 @@ class RemoteObjects:
     async def remove_empty_folders(self, location: str) -> None:
         """Nothing: there are no folders."""
 
-    def _find(self, location: str, *, retries: int = RETRIES) -> tuple[Client, str]:
+    def _find(self, location: str, *, retries: int = RETRIES, whole_bucket: bool = False) -> tuple[Client, str]:
         address = parse_address(location)
-        _check_key(address.key, location)
+        if address.key or not whole_bucket:
+            _check_key(address.key, location)
         client = self._clients.get((address.bucket, retries))
         if client is None:
             try:
@@ -137,8 +139,7 @@ class RemoteObjects:
 
 
 def _check_key(key: str, location: str) -> None:
-    segments = key.rstrip("/").split("/") if key else []
-    if any(segment in ("", ".", "..") or not segment.isprintable() for segment in segments):
+    if any(segment in ("", ".", "..") or not segment.isprintable() for segment in key.split("/")):
         raise BadRequest(f"Location has an empty, relative or unprintable path segment: {location}", location=location)
 
 

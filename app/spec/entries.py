@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from operator import attrgetter
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import msgspec
@@ -49,11 +50,11 @@ class Tape(Generic[E]):
 
 
 class Entries(Generic[E]):
-    """An immutable sequence. A subclass with `key_of` makes entries findable by a 64-bit id."""
+    """An immutable sequence. A subclass with `key_name`, an attribute of its entries, makes them findable by it."""
 
     __slots__ = ("_length", "_tape")
 
-    key_of: ClassVar[Callable[[Any], int] | None] = None
+    key_name: ClassVar[str | None] = None
 
     def __init__(self, items: Iterable[E] = (), joined: Piece | None = None) -> None:
         """`joined` is the JSON text of all `items` without brackets, when it is at hand."""
@@ -65,8 +66,10 @@ class Entries(Generic[E]):
 
     @classmethod
     def _positions(cls, items: list[E]) -> dict[int, int]:
-        key = cls.key_of
-        return {} if key is None else {key(item): at for at, item in enumerate(items)}
+        if cls.key_name is None:
+            return {}
+        key = attrgetter(cls.key_name)
+        return {key(item): at for at, item in enumerate(items)}
 
     @classmethod
     def _over(cls, tape: Tape[E], length: int) -> Self:
@@ -102,7 +105,7 @@ class Entries(Generic[E]):
     @property
     def has_duplicates(self) -> bool:
         """True when two entries have one key. Meant for a sequence just parsed."""
-        return self.key_of is not None and len(self._tape.positions) != len(self._tape.items)
+        return self.key_name is not None and len(self._tape.positions) != len(self._tape.items)
 
     def append(self, entry: E) -> Self:
         """A sequence one longer. Constant time at the tip; a copy when another version went on from here first."""
@@ -117,8 +120,8 @@ class Entries(Generic[E]):
             joined = tape.joined if tape.joined[0] <= length else (0, b"")
             tape = Tape(items, joined, self._positions(items))
             items.append(entry)
-        if self.key_of is not None:
-            tape.positions[self.key_of(entry)] = length
+        if self.key_name is not None:
+            tape.positions[getattr(entry, self.key_name)] = length
         return self._over(tape, length + 1)
 
     def keep(self, kept: Callable[[E], bool]) -> Self:

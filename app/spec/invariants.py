@@ -5,6 +5,8 @@ A commit may not produce, and a registration may not bring in, what violates the
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from app.errors import BadRequest, SpecError
 from app.spec.partition import check_partition_names, check_spec
 from app.spec.ref import MAIN
@@ -89,7 +91,7 @@ def _check_logs(metadata: TableMetadata, base: TableMetadata | None, path: str) 
         ("snapshot-log", [entry.timestamp_ms for entry in snapshot_times]),
         ("metadata-log", [entry.timestamp_ms for entry in file_times]),
     ):
-        for earlier, later in zip(times, times[1:], strict=False):
+        for earlier, later in pairwise(times):
             if later - earlier < -CLOCK_SKEW_MS:
                 raise SpecError(f"Entries of {key} are not in order of time", f"{path}.{key}")
         if times and metadata.last_updated_ms - times[-1] < -CLOCK_SKEW_MS:

@@ -36,9 +36,7 @@ class SnapshotLog(Entries[SnapshotLogEntry]):
 
     def add(self, timestamp_ms: int, snapshot_id: int) -> SnapshotLog:
         text = encode({"timestamp-ms": timestamp_ms, "snapshot-id": snapshot_id})
-        return self.append(
-            SnapshotLogEntry(timestamp_ms=timestamp_ms, snapshot_id=snapshot_id, body=msgspec.Raw(text))
-        )
+        return self.append(SnapshotLogEntry(timestamp_ms=timestamp_ms, snapshot_id=snapshot_id, body=msgspec.Raw(text)))
 
     def render(self) -> list[Piece]:
         """The JSON array, in pieces to be joined."""

@@ -16,7 +16,6 @@ from app.spec.codec import (
     required_int32,
     required_str,
 )
-from app.spec.ref import MAIN
 
 
 class AssertCreate(msgspec.Struct, frozen=True):

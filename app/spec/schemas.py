@@ -125,7 +125,6 @@ def parse_schemas(raw: msgspec.Raw, path: str) -> Schemas:
     return schemas
 
 
-
 def single_schema(raw: msgspec.Raw, path: str) -> Schemas:
     """The list that a format version 1 document with only `schema` means; its id is 0 when it has none."""
     head = decode_typed(_HEAD, raw, path)

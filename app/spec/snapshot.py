@@ -7,7 +7,6 @@ A snapshot is kept as its JSON text plus the few values that commits and rules l
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from operator import attrgetter
 from typing import Any, Self
 
 import msgspec
@@ -123,7 +122,7 @@ def snapshot_from_json(value: object, path: str) -> Snapshot:
 
 
 class Ancestry:
-    """A snapshot and those before it, newest first. Iterate it; `complete` tells whether it reaches a parentless one."""
+    """A snapshot and those before it, newest first; `complete` tells whether it reaches a parentless one."""
 
     __slots__ = ("_snapshots", "_start")
 
@@ -145,10 +144,10 @@ class Ancestry:
     @property
     def complete(self) -> bool:
         """False when a parent is not listed (expired, or the line runs in a circle)."""
-        last = None
-        for last in self:
-            pass
-        return last is not None and last.parent_snapshot_id is None
+        oldest = None
+        for snapshot in self:
+            oldest = snapshot
+        return oldest is not None and oldest.parent_snapshot_id is None
 
 
 class Snapshots(Entries[Snapshot]):
@@ -156,7 +155,7 @@ class Snapshots(Entries[Snapshot]):
 
     __slots__ = ()
 
-    key_of = attrgetter("snapshot_id")
+    key_name = "snapshot_id"
 
     def get(self, snapshot_id: int) -> Snapshot | None:
         return self.find(snapshot_id)

@@ -146,7 +146,9 @@ def _specs(document: Document, version: int) -> tuple[tuple[PartitionSpec, ...],
     listed, path = document.value("partition-specs"), f"{document.path}.partition-specs"
     if listed is not None:
         default = document.required("default-spec-id", required_int32)
-        return tuple(parse_partition_spec(item, f"{path}[{at}]") for at, item in enumerate(as_list(listed, path))), default
+        return tuple(
+            parse_partition_spec(item, f"{path}[{at}]") for at, item in enumerate(as_list(listed, path))
+        ), default
     if version > 1:
         raise _must_exist(document, "partition-specs", version)
     fields = document.value("partition-spec")

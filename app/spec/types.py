@@ -60,7 +60,6 @@ __all__ = [
     "GeometryType",
     "Int32",
     "IntegerType",
-    "Kept",
     "ListType",
     "LongType",
     "MapType",
@@ -335,6 +334,8 @@ def _bad_member(json: dict[str, Json], key: str, kind: str, path: str) -> SpecEr
 
 def type_to_json(field_type: Type) -> Json:
     """The JSON form: a type string, or an object for struct, list and map. Unknown extra keys are written back."""
+    if not isinstance(field_type, NESTED_TYPES):
+        return str(field_type)
     if isinstance(field_type, StructType):
         return {"type": "struct", "fields": [field_to_json(field) for field in field_type.fields], **field_type.extra}
     if isinstance(field_type, ListType):
@@ -345,17 +346,15 @@ def type_to_json(field_type: Type) -> Json:
             "element-required": field_type.element_required,
             **field_type.extra,
         }
-    if isinstance(field_type, MapType):
-        return {
-            "type": "map",
-            "key-id": field_type.key_id,
-            "key": type_to_json(field_type.key),
-            "value-id": field_type.value_id,
-            "value": type_to_json(field_type.value),
-            "value-required": field_type.value_required,
-            **field_type.extra,
-        }
-    return str(field_type)
+    return {
+        "type": "map",
+        "key-id": field_type.key_id,
+        "key": type_to_json(field_type.key),
+        "value-id": field_type.value_id,
+        "value": type_to_json(field_type.value),
+        "value-required": field_type.value_required,
+        **field_type.extra,
+    }
 
 
 def field_to_json(field: NestedField) -> dict[str, Json]:
@@ -368,9 +367,10 @@ def field_to_json(field: NestedField) -> dict[str, Json]:
     }
     if field.doc is not None:
         out["doc"] = field.doc
-    for key, default in (("initial-default", field.initial_default), ("write-default", field.write_default)):
-        value = settled_default(field.field_type, default)
-        if value is not UNSET:
-            out[key] = value
-    out.update(field.extra)
+    if field.has_initial_default:
+        out["initial-default"] = settled_default(field.field_type, field.initial_default)
+    if field.has_write_default:
+        out["write-default"] = settled_default(field.field_type, field.write_default)
+    if field.extra:
+        out.update(field.extra)
     return out

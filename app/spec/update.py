@@ -319,7 +319,7 @@ def _action(item: Json, path: str) -> tuple[str, _Obj]:
 
 
 def parse_table_updates(value: Json, path: str = "$.updates") -> tuple[TableUpdate, ...]:
-    """From decoded JSON (null counts as none). BadRequest for an action unknown for tables, SpecError for a bad form."""
+    """From decoded JSON (null counts as none). BadRequest for an action that tables do not have, SpecError for form."""
     parsed = []
     for at, item in enumerate(as_list([] if value is None else value, path)):
         here = f"{path}[{at}]"
@@ -332,7 +332,7 @@ def parse_table_updates(value: Json, path: str = "$.updates") -> tuple[TableUpda
 
 
 def parse_view_updates(value: Json, path: str = "$.updates") -> tuple[ViewUpdate, ...]:
-    """From decoded JSON (null counts as none). BadRequest for an action unknown for views, SpecError for a bad form."""
+    """From decoded JSON (null counts as none). BadRequest for an action that views do not have, SpecError for form."""
     parsed = []
     for at, item in enumerate(as_list([] if value is None else value, path)):
         here = f"{path}[{at}]"

@@ -60,6 +60,7 @@ _HEX: Final = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 _MAX_PLAIN_SCALE: Final = 1000
 """A type string may claim a scale of two thousand million: writing that out in digits would exhaust memory."""
 _FLOAT32_DIGITS: Final = range(1, 10)
+"""Nine digits tell any two 32-bit floats apart."""
 
 _MICROS_ZONED: Final[dict[type[Type], bool]] = {TimestampType: False, TimestamptzType: True}
 _NANOS_ZONED: Final[dict[type[Type], bool]] = {TimestampNsType: False, TimestamptzNsType: True}
@@ -272,11 +273,8 @@ def value_to_json(value_type: Type, value: Any) -> Json:
 
 def _shortest_float32(value: float) -> float:
     """The double with the fewest digits that rounds to this 32-bit float: 0.1 rather than 0.10000000149011612."""
-    for digits in _FLOAT32_DIGITS:
-        short = float(f"{value:.{digits}g}")
-        if _rounded_to_float32(short) == value:
-            return short
-    return float(value)
+    candidates = (float(f"{value:.{digits}g}") for digits in _FLOAT32_DIGITS)
+    return next(short for short in candidates if _rounded_to_float32(short) == value)
 
 
 def equal_values(from_type: Type, from_json: Json, to_type: Type, to_json: Json) -> bool:

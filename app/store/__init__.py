@@ -10,12 +10,12 @@
 from __future__ import annotations
 
 from app.ports import Store
-from app.store.migrations import SchemaState, migrate, schema_state, script_location
+from app.store.databases import SchemaState, migrate, schema_state
 from app.store.postgres_store import PostgresStore
 from app.store.sqlite_store import SqliteStore
 from app.store.urls import SqliteUrl, parse
 
-__all__ = ["SchemaState", "Store", "migrate", "open_store", "schema_state", "script_location"]
+__all__ = ["SchemaState", "Store", "migrate", "open_store", "schema_state"]
 
 
 def open_store(database_url: str, *, pool_size: int = 10, statement_timeout_ms: int = 30_000) -> Store:

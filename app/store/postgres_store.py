@@ -12,14 +12,14 @@ import hashlib
 import logging
 import random
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, TypeVar
 
 import asyncpg  # type: ignore[import-untyped]  # it ships no types
 
 from app.errors import BadRequest, BadSettings, IcekeelError, OutcomeUnknown, Unavailable
 from app.ports import SwapTabular, WriteOp
-from app.store import migrations
+from app.store.databases import postgresql_revision, require_current
 from app.store.program import DONE, Compiler, Lock, Outcome, Params, Program, Row, Statement, Step
 from app.store.sql_store import SqlStore
 from app.store.tabulars import SWAP, swap_params
@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 ATTEMPTS: Final = 8
 _CONNECT_S: Final = 10.0
+_END_S: Final = 5.0
 _IDLE_MS: Final = 60_000
 """A server that stalls inside a transaction loses it after this long, so its locks do not stall the others."""
 
@@ -103,17 +104,13 @@ class PostgresStore(SqlStore):
             return
         if self._writes:
             await asyncio.wait(self._writes)
-        await pool.close()
+        try:
+            await asyncio.wait_for(pool.close(), _END_S)
+        except _FAILURES:
+            pool.terminate()
 
     async def ping(self) -> None:
-        async def read(connection: _Connection) -> str | None:
-            try:
-                row = await connection.fetchrow("SELECT version_num FROM alembic_version")
-            except asyncpg.UndefinedTableError:
-                return None
-            return None if row is None else str(row[0])
-
-        migrations.require_current(await self._reading(read))
+        require_current(await self._reading(postgresql_revision))
 
     async def _check_encoding(self) -> None:
         async def read(connection: _Connection) -> str:
@@ -177,7 +174,7 @@ class PostgresStore(SqlStore):
             except (asyncpg.DataError, UnicodeError):  # never sent
                 return False
             except (asyncpg.InterfaceError, OSError) as error:
-                connection.terminate()
+                _end(connection)
                 raise OutcomeUnknown(f"The outcome of a commit is unknown: {error}") from error
             except asyncpg.PostgresError as error:
                 if _ends_session(error):
@@ -249,18 +246,22 @@ async def _no_reset(connection: _Connection) -> None:
 
 async def _release(pool: Any, connection: _Connection) -> None:
     try:
-        await pool.release(connection, timeout=5.0)
+        await pool.release(connection, timeout=_END_S)
     except _FAILURES:
-        connection.terminate()
+        _end(connection)
 
 
 async def _roll_back(connection: _Connection) -> None:
     """Undo, or end the connection: the server undoes what was not committed."""
-    if connection.is_closed():
-        return
     try:
-        await connection.execute("ROLLBACK", timeout=5.0)
+        await connection.execute("ROLLBACK", timeout=_END_S)
     except _FAILURES:
+        _end(connection)
+
+
+def _end(connection: _Connection) -> None:
+    # A connection that died has left its pool by itself already.
+    with suppress(asyncpg.InterfaceError):
         connection.terminate()
 
 
@@ -274,7 +275,7 @@ async def _commit(connection: _Connection) -> None:
         await _roll_back(connection)
         raise _failure(error) from error
     except (asyncpg.InterfaceError, OSError) as error:
-        connection.terminate()
+        _end(connection)
         raise OutcomeUnknown(f"The outcome of a commit is unknown: {error}") from error
     if status != "COMMIT":
         raise _Again(Unavailable(f"The database answered {status} to COMMIT"))

@@ -27,7 +27,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql
 
-REVISION: Final = "0001"
+REVISIONS: Final = ("0001",)
+"""Every migration, oldest first; a test compares them with the scripts."""
+
+REVISION: Final = REVISIONS[-1]
 """The migration that leads to exactly these tables."""
 
 Exact = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")

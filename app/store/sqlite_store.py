@@ -13,10 +13,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from app.errors import BadRequest, SchemaOutOfDate, Unavailable
-from app.store import migrations
+from app.errors import BadRequest, Unavailable
+from app.store.databases import prepare_sqlite, require_current
 from app.store.program import Compiled, Compiler, Params, Program, Row, Statement
-from app.store.schema import REVISION
 from app.store.sql_store import SqlStore
 from app.store.sqlite_files import LOCK_WAIT_S, is_busy, open_reader, revision
 from app.store.sqlite_writer import Writer
@@ -41,7 +40,7 @@ class SqliteStore(SqlStore):
     async def open(self) -> None:
         if self._reader is not None:
             return
-        await asyncio.to_thread(migrations.prepare_sqlite, self._path)
+        await asyncio.to_thread(prepare_sqlite, self._path)
         reader = open_reader(self._path)
         try:
             self._writer = Writer(self._path, self._compiler)
@@ -66,8 +65,7 @@ class SqliteStore(SqlStore):
             if is_busy(error):
                 return
             raise Unavailable(f"The database cannot be read: {error}") from error
-        if found != REVISION:
-            raise SchemaOutOfDate(f"The database stands at schema {found}, this server speaks {REVISION}")
+        require_current(found)
 
     async def run(self, program: Callable[[], Program[T]]) -> T:
         if self._writer is None:

@@ -18,7 +18,12 @@ class Answer(Response):
     """
 
     def __init__(
-        self, status: int = 200, body: bytes = b"", headers: Iterable[tuple[str, str]] = (), *, content_type: str | None = None,
+        self,
+        status: int = 200,
+        body: bytes = b"",
+        headers: Iterable[tuple[str, str]] = (),
+        *,
+        content_type: str | None = None,
     ) -> None:
         self.status_code = status
         self.body = body

@@ -16,8 +16,8 @@ def is_iceberg_java(client_version: str) -> bool:
 def client_of(user_agent: str, client_version: str) -> tuple[str, str]:
     """Name and version of the client, each short; both empty when the headers say nothing.
 
-    Java names itself in `X-Client-Version` and leaves `User-Agent` to its HTTP library; PyIceberg sends the version of the
-    REST specification there and names itself in `User-Agent`, as DuckDB and others do.
+    Java names itself in `X-Client-Version` and leaves `User-Agent` to its HTTP library; PyIceberg sends the version of
+    the REST specification there and names itself in `User-Agent`, as DuckDB and others do.
     """
     java = _ICEBERG_JAVA.match(client_version)
     if java:

@@ -1,4 +1,4 @@
-"""Every failure, from whatever layer below, becomes the answer that the error table says. Nothing escapes to the server."""
+"""Every failure, from whatever layer below, becomes the answer that the error table says."""
 
 from __future__ import annotations
 

@@ -45,7 +45,14 @@ class Observe:
     """
 
     def __init__(
-        self, app: ASGIApp, *, metrics: Metrics, monotonic: Callable[[], float], id_prefix: str, sample: int, slow_s: float,
+        self,
+        app: ASGIApp,
+        *,
+        metrics: Metrics,
+        monotonic: Callable[[], float],
+        id_prefix: str,
+        sample: int,
+        slow_s: float,
     ) -> None:
         self._app = app
         self._metrics = metrics
@@ -82,6 +89,15 @@ class Observe:
     def _line(self, scope: Scope, exchange: Exchange, took: float) -> None:
         log.log(
             logging.WARNING if exchange.status >= 500 else logging.INFO,
-            "%s %s %d", scope["method"], scope.get("path", ""), exchange.status,
-            extra={"fields": {"ms": round(took * 1000, 2), "request": exchange.id, "client": (scope.get("client") or ("-",))[0]}},
+            "%s %s %d",
+            scope["method"],
+            scope.get("path", ""),
+            exchange.status,
+            extra={
+                "fields": {
+                    "ms": round(took * 1000, 2),
+                    "request": exchange.id,
+                    "client": (scope.get("client") or ("-",))[0],
+                }
+            },
         )

@@ -1,8 +1,8 @@
 """Who may ask: the static token, and, where there is none, protection from web pages.
 
-Without a token anything on the machine may use a loopback server, and that includes pages in a browser: a page can send
-simple cross-site requests, or point its own host name at 127.0.0.1. So a request that names a foreign Host or comes with a
-foreign Origin is refused, and bodies must be JSON, which a page cannot send across sites without asking first.
+Without a token anything on the machine may use a loopback server, and that includes pages in a browser: a page can
+send simple cross-site requests, or point its own host name at 127.0.0.1. So a request that names a foreign Host or
+comes with a foreign Origin is refused, and bodies must be JSON, which a page cannot send across sites without asking.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _is_127(host: str) -> bool:
 class Guard:
     """Sets the principal, or raises NotAuthenticated (401) or Forbidden (403).
 
-    `token` None means everyone is anonymous; `local_only` then also demands a loopback Host. Health checks are open to all.
+    `token` None means everyone is anonymous; `local_only` then also demands a loopback Host. Health checks and
     `public` paths need no token.
     """
 
@@ -88,8 +88,8 @@ class Guard:
         authority = host.decode("latin-1")
         if self._local_only and not is_loopback_name(host_name(authority)):
             raise Forbidden(
-                f"Host {authority or '(none)'} is not a name of this machine. Without a token this server answers loopback "
-                "names only; set ICEKEEL_TOKEN to serve others"
+                f"Host {authority or '(none)'} is not a name of this machine. Without a token this server answers "
+                "loopback names only; set ICEKEEL_TOKEN to serve others"
             )
         if origin and urlsplit(origin.decode("latin-1")).netloc.lower() != authority.lower():
             raise Forbidden("Requests from web pages of another origin are refused while no token is set")

@@ -11,8 +11,6 @@ import time
 class TextFormatter(logging.Formatter):
     """`2026-01-31T12:00:00.000Z INFO icekeel.access GET /v1/config 200 ms=0.42 request=...`"""
 
-    converter = time.gmtime
-
     def format(self, record: logging.LogRecord) -> str:
         fields = getattr(record, "fields", None) or {}
         extra = "".join(f" {name}={value}" for name, value in fields.items())
@@ -25,7 +23,10 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         entry: dict[str, object] = {
-            "time": stamp(record), "level": record.levelname.lower(), "logger": record.name, "message": record.getMessage(),
+            "time": stamp(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
             **(getattr(record, "fields", None) or {}),
         }
         if record.exc_info:

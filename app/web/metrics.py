@@ -77,7 +77,7 @@ class Metrics:
         for (method, route, status), count in sorted(self._requests.items()):
             labels = self._labels((("method", method), ("route", route), ("status", str(status))))
             yield f"icekeel_http_requests_total{labels} {count}"
-        yield "# HELP icekeel_http_request_seconds Time from the parsed request head to the last byte handed to the socket."
+        yield "# HELP icekeel_http_request_seconds From the parsed request head to the last byte handed to the socket."
         yield "# TYPE icekeel_http_request_seconds histogram"
         for (method, route), latency in sorted(self._latency.items()):
             yield from self._histogram((("method", method), ("route", route)), latency)
@@ -85,8 +85,8 @@ class Metrics:
             full = f"icekeel_{name}_total"
             yield f"# HELP {full} {self._help.get(name, name.replace('_', ' '))}"
             yield f"# TYPE {full} counter"
-            for labels, value in sorted(self._counters[name].items()):
-                yield f"{full}{self._labels(labels)} {value:g}"
+            for series, value in sorted(self._counters[name].items()):
+                yield f"{full}{self._labels(series)} {value:g}"
         for name, (text, kind, read) in sorted(self._gauges.items()):
             yield f"# HELP icekeel_{name} {text}"
             yield f"# TYPE icekeel_{name} {kind}"

@@ -311,7 +311,7 @@ def test_decimal_scale_is_not_the_clients_to_change(catalog: Catalog) -> None:
         with table.update_schema() as update:
             update.update_column("price", field_type=DecimalType(precision, scale))
 
-    refusal(lambda: change(12, 4), "ICE2", "column price (field 2)", "decimal(9,2)", "decimal(12,4)")
+    refusal(lambda: change(12, 4), "ICE2", "column price (field 2)", "decimal(9, 2)", "decimal(12, 4)")
     change(12, 2)
     assert str(table.schema().find_field("price").field_type) == "decimal(12, 2)"
     with pytest.raises(ValidationError, match=r"price: decimal\(12, 2\) -> decimal\(9, 2\)"):

@@ -67,14 +67,14 @@ def test_columns_evolve(duck: Duck, server: Server, catalog: Catalog) -> None:
 
 
 def test_an_illegal_change_prints_the_rule(duck: Duck, server: Server) -> None:
-    """DuckDB shows the server's line, code and fix included, and the table is as before."""
-    duck.run("CREATE TABLE ice.d.wrong (id BIGINT, price DECIMAL(9,2))")
-    duck.run("INSERT INTO ice.d.wrong VALUES (1, 12.50)")
-    before = current(metadata(server, "wrong"))
-    with pytest.raises(duckdb.Error, match=r"ICE2\d\d|[Cc]annot"):
-        duck.run("ALTER TABLE ice.d.wrong ALTER COLUMN price TYPE DECIMAL(12,4)")
-    assert current(metadata(server, "wrong")) == before
-    assert [float(v) for (v,) in duck.run("SELECT price FROM ice.d.wrong")] == [12.5]
+    """DuckDB shows the server's line with code and fix, and the table is as before."""
+    duck.run("CREATE TABLE ice.d.wrong (id BIGINT)")
+    duck.run("INSERT INTO ice.d.wrong VALUES (1)")
+    before = metadata(server, "wrong")
+    with pytest.raises(duckdb.Error, match=r"ICE7\d\d [a-z-]+: .*_file"):
+        duck.run("ALTER TABLE ice.d.wrong ADD COLUMN _file VARCHAR")
+    assert metadata(server, "wrong") == before
+    assert duck.run("SELECT * FROM ice.d.wrong") == [(1,)]
 
 
 def test_tables_are_renamed_and_dropped(duck: Duck, server: Server) -> None:

@@ -34,7 +34,7 @@ def http(server: Server) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def make_server(tmp_path: Path) -> Iterator[MakeServer]:
-    """`make_server(settings={...}, args=[...], token=..., workers=...)` starts a server for one test and stops it after.
+    """`make_server(settings={...}, args=[...], token=..., workers=...)` starts a server and stops it after the test.
 
     `start=False` returns it unstarted, for tests of a refused start.
     """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import strategies as st
 from msgspec import UNSET
 
+from app.spec.codec import NO_EXTRA
 from app.spec.decimals import decimal_of
 from app.spec.partition import PartitionField, PartitionSpec
 from app.spec.schema import Schema
@@ -49,7 +51,9 @@ JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=5,
 )
-EXTRA = st.dictionaries(TEXT.map(lambda text: f"x-{text}"), JSON_VALUES, max_size=2)
+EXTRA: st.SearchStrategy[Mapping[str, Any]] = st.just(NO_EXTRA) | st.dictionaries(
+    TEXT.map(lambda text: f"x-{text}"), JSON_VALUES, min_size=1, max_size=2
+)
 
 DECIMALS = st.builds(DecimalType, st.integers(1, 38), st.integers(0, 38))
 CRS = st.sampled_from(["OGC:CRS84", "EPSG:4326", "srid:0", "projjson:prop"])

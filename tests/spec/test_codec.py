@@ -55,6 +55,12 @@ def test_large_integers_stay_exact(number: int) -> None:
     assert codec.encode({"id": number}) == b'{"id":%d}' % number
 
 
+def test_text_that_is_no_unicode_is_refused() -> None:
+    """A str from elsewhere may hold lone surrogates."""
+    with pytest.raises(SpecError, match="Unicode"):
+        codec.decode('"\ud800"')
+
+
 def test_the_last_of_equal_keys_wins() -> None:
     """Duplicate object keys behave as in the reference implementation."""
     assert codec.decode(b'{"a":1,"b":2,"a":3}') == {"a": 3, "b": 2}

@@ -85,11 +85,8 @@ def test_literal_percent_signs_and_dots_are_fine(location: str) -> None:
 @given(PARENTS, st.lists(SEGMENT, min_size=1, max_size=3))
 def test_what_is_joined_lies_within(parent: str, parts: list[str]) -> None:
     """join builds places below its base, without double slashes, in the spelling of the base."""
-    try:
-        child = loc.join(f"{parent}/", *parts)
-        assert loc.contains(parent, child)
-    except BadRequest:
-        return
+    child = loc.join(f"{parent}/", *parts)
+    assert loc.contains(parent, child)
     assert child.startswith(f"{parent}/")
     assert "//" not in child.partition("://")[2]
     assert not loc.contains(child, parent)

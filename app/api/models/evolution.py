@@ -73,7 +73,7 @@ class PolicyModel(Shape):
 
 
 class PolicyRequest(Shape):
-    """A severity to set; null takes a setting back. `scope` says for whom: this table (the default) or its namespace."""
+    """A severity to set; null takes a setting back. `scope`: for this table (the default) or its namespace."""
 
     code: str
     severity: SeverityName | None
@@ -85,7 +85,7 @@ class WaiverRequest(Shape):
 
     code: str
     reason: Annotated[str, Meta(min_length=1)]
-    expires_in_seconds: Annotated[Int64, Meta(ge=1)] | None = None
+    expires_in_seconds: Annotated[int, Meta(ge=1, le=2**53)] | None = None
 
 
 class WaiverModel(Shape):

@@ -173,7 +173,7 @@ class EncryptedKey(Shape):
 
 
 class TableMetadata(Shape):
-    """The table's metadata document. Members that this server does not know are kept and returned as they were written."""
+    """The table's metadata document. Members that this server does not know are kept as they were written."""
 
     format_version: Annotated[int, Meta(ge=1, le=3)]
     table_uuid: str

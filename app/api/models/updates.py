@@ -29,7 +29,7 @@ class Update(Shape, tag_field="action", tag=lambda name: _kebab(name.removesuffi
     """Base of every update; `action` tells them apart."""
 
 
-class Requirement(Shape, tag_field="type", tag=lambda name: _kebab(name)):
+class Requirement(Shape, tag_field="type", tag=_kebab):
     """Base of every requirement; `type` tells them apart."""
 
 
@@ -247,18 +247,42 @@ class AssertViewUuid(Requirement):
 
 
 _Shared = (
-    AssignUuidUpdate | UpgradeFormatVersionUpdate | AddSchemaUpdate | SetLocationUpdate | SetPropertiesUpdate
+    AssignUuidUpdate
+    | UpgradeFormatVersionUpdate
+    | AddSchemaUpdate
+    | SetLocationUpdate
+    | SetPropertiesUpdate
     | RemovePropertiesUpdate
 )
 TableUpdate = (
-    _Shared | SetCurrentSchemaUpdate | AddSpecUpdate | SetDefaultSpecUpdate | AddSortOrderUpdate | SetDefaultSortOrderUpdate
-    | AddSnapshotUpdate | SetSnapshotRefUpdate | RemoveSnapshotsUpdate | RemoveSnapshotRefUpdate | SetStatisticsUpdate
-    | RemoveStatisticsUpdate | SetPartitionStatisticsUpdate | RemovePartitionStatisticsUpdate | RemovePartitionSpecsUpdate
-    | RemoveSchemasUpdate | AddEncryptionKeyUpdate | RemoveEncryptionKeyUpdate
+    _Shared
+    | SetCurrentSchemaUpdate
+    | AddSpecUpdate
+    | SetDefaultSpecUpdate
+    | AddSortOrderUpdate
+    | SetDefaultSortOrderUpdate
+    | AddSnapshotUpdate
+    | SetSnapshotRefUpdate
+    | RemoveSnapshotsUpdate
+    | RemoveSnapshotRefUpdate
+    | SetStatisticsUpdate
+    | RemoveStatisticsUpdate
+    | SetPartitionStatisticsUpdate
+    | RemovePartitionStatisticsUpdate
+    | RemovePartitionSpecsUpdate
+    | RemoveSchemasUpdate
+    | AddEncryptionKeyUpdate
+    | RemoveEncryptionKeyUpdate
 )
 ViewUpdate = _Shared | AddViewVersionUpdate | SetCurrentViewVersionUpdate
 TableRequirement = (
-    AssertCreate | AssertTableUuid | AssertRefSnapshotId | AssertLastAssignedFieldId | AssertCurrentSchemaId
-    | AssertLastAssignedPartitionId | AssertDefaultSpecId | AssertDefaultSortOrderId
+    AssertCreate
+    | AssertTableUuid
+    | AssertRefSnapshotId
+    | AssertLastAssignedFieldId
+    | AssertCurrentSchemaId
+    | AssertLastAssignedPartitionId
+    | AssertDefaultSpecId
+    | AssertDefaultSortOrderId
 )
 ViewRequirement = AssertViewUuid

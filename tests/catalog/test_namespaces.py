@@ -1,0 +1,136 @@
+"""Namespaces."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.catalog import namespaces
+from app.catalog.pages import PageRequest
+from app.errors import AlreadyExists, BadRequest, NamespaceNotEmpty, NoSuchNamespace, NoSuchWarehouse, Unprocessable
+from tests.catalog.world import ALICE, HOME, World
+
+
+def create(world: World, *levels: str, **properties: str) -> None:
+    world.run(namespaces.create_namespace(world.ctx, ALICE, HOME, levels, properties))
+
+
+def test_children_are_full_paths_one_level_down(world: World) -> None:
+    """A listing shows direct children only, and an unknown parent is not an empty one."""
+    for levels in (("n",), ("n", "m"), ("n", "m", "k"), ("o",)):
+        create(world, *levels)
+    assert world.run(namespaces.list_namespaces(world.ctx, HOME)).items == (("n",), ("o",))
+    assert world.run(namespaces.list_namespaces(world.ctx, HOME, ("n",))).items == (("n", "m"),)
+    assert world.run(namespaces.list_namespaces(world.ctx, HOME, ("n", "m", "k"))).items == ()
+    with pytest.raises(NoSuchNamespace, match="Namespace does not exist: nope"):
+        world.run(namespaces.list_namespaces(world.ctx, HOME, ("nope",)))
+
+
+def test_listing_in_pages(world: World) -> None:
+    """Seven namespaces come in pages of three, three and one."""
+    for number in range(7):
+        create(world, f"n{number}")
+    sizes: list[int] = []
+    token: str | None = ""
+    while token is not None:
+        got = world.run(namespaces.list_namespaces(world.ctx, HOME, (), PageRequest(token, 3)))
+        sizes.append(len(got.items))
+        token = got.next_token
+    assert sizes == [3, 3, 1]
+
+
+def test_a_computed_location_is_shown_until_one_is_set(world: World) -> None:
+    """The parent's own location, or the warehouse, extended by the levels below it."""
+    create(world, "a")
+    create(world, "a", "b c")
+    shown = world.run(namespaces.load_namespace(world.ctx, HOME, ("a", "b c"))).properties
+    assert shown == {"location": f"{world.warehouse}/a/b_c"}
+    world.run(
+        namespaces.update_properties(world.ctx, ALICE, HOME, ("a",), {"location": f"{world.warehouse}/elsewhere/"}, ())
+    )
+    shown = world.run(namespaces.load_namespace(world.ctx, HOME, ("a", "b c"))).properties
+    assert shown == {"location": f"{world.warehouse}/elsewhere/b_c"}
+
+
+def test_the_answer_of_a_create_is_what_a_load_shows(world: World) -> None:
+    """Properties as given, and the computed location."""
+    made = world.run(namespaces.create_namespace(world.ctx, ALICE, HOME, ("a",), {"owner": "me"}))
+    assert made == world.run(namespaces.load_namespace(world.ctx, HOME, ("a",)))
+    assert made.properties["owner"] == "me"
+
+
+@pytest.mark.parametrize("location", ["/elsewhere", "s3://other/x", "relative", "/tmp/../etc"])
+def test_a_foreign_location_is_refused(world: World, location: str) -> None:
+    """A namespace decides where new tables go, so it cannot point outside; the message names the setting."""
+    with pytest.raises(BadRequest, match="location"):
+        create(world, "a", location=location)
+    create(world, "a")
+    with pytest.raises(BadRequest, match="location"):
+        world.run(namespaces.update_properties(world.ctx, ALICE, HOME, ("a",), {"location": location}, ()))
+
+
+def test_the_refusal_names_the_setting(world: World) -> None:
+    """Whoever reads the message knows what to change."""
+    with pytest.raises(BadRequest, match="ICEKEEL_ALLOWED_LOCATIONS"):
+        create(world, "a", location="s3://other/x")
+
+
+def test_a_taken_namespace_and_a_missing_parent(world: World) -> None:
+    """AlreadyExists in the words clients match; NoSuchNamespace for the parent."""
+    create(world, "a")
+    with pytest.raises(AlreadyExists, match="Namespace already exists: a"):
+        create(world, "a")
+    with pytest.raises(NoSuchNamespace):
+        create(world, "q", "r")
+
+
+@pytest.mark.parametrize("levels", [(), ("",), ("a", ""), ("..",), ("a\x00",), ("a\x1fb",)])
+def test_a_name_that_no_request_could_carry_is_refused(world: World, levels: tuple[str, ...]) -> None:
+    """Empty levels, dots that mean folders and control characters are a bad request at creation."""
+    create(world, "a")
+    with pytest.raises(BadRequest):
+        create(world, *levels)
+
+
+@pytest.mark.parametrize("level", ["a.b", "x y", "p/q", "\u00fcml\u00e4ut", "%2F", "x" * 300])
+def test_free_names_are_kept_as_they_are(world: World, level: str) -> None:
+    """Dots, slashes, blanks and any script are names like others."""
+    create(world, level)
+    assert world.run(namespaces.list_namespaces(world.ctx, HOME)).items == ((level,),)
+    world.run(namespaces.namespace_exists(world.ctx, HOME, (level,)))
+    world.run(namespaces.drop_namespace(world.ctx, ALICE, HOME, (level,)))
+    with pytest.raises(NoSuchNamespace):
+        world.run(namespaces.namespace_exists(world.ctx, HOME, (level,)))
+
+
+def test_updating_properties_tells_what_happened(world: World) -> None:
+    """updated, removed and missing are told apart, and the result is stored."""
+    create(world, "a", one="1", two="2")
+    removals = ["one", "nope", "one"]
+    got = world.run(namespaces.update_properties(world.ctx, ALICE, HOME, ("a",), {"three": "3"}, removals))
+    assert (got.updated, got.removed, got.missing) == (("three",), ("one",), ("nope",))
+    shown = world.run(namespaces.load_namespace(world.ctx, HOME, ("a",))).properties
+    assert {k: v for k, v in shown.items() if k != "location"} == {"two": "2", "three": "3"}
+
+
+def test_one_key_both_set_and_removed_is_unprocessable(world: World) -> None:
+    """And nothing is changed."""
+    create(world, "a", one="1")
+    with pytest.raises(Unprocessable):
+        world.run(namespaces.update_properties(world.ctx, ALICE, HOME, ("a",), {"one": "2"}, ["one"]))
+    assert world.run(namespaces.load_namespace(world.ctx, HOME, ("a",))).properties["one"] == "1"
+
+
+def test_only_an_empty_namespace_is_dropped(world: World) -> None:
+    """A child keeps its parent."""
+    create(world, "n")
+    create(world, "n", "m")
+    with pytest.raises(NamespaceNotEmpty, match="is not empty"):
+        world.run(namespaces.drop_namespace(world.ctx, ALICE, HOME, ("n",)))
+    with pytest.raises(NoSuchNamespace):
+        world.run(namespaces.drop_namespace(world.ctx, ALICE, HOME, ("x",)))
+
+
+def test_an_unknown_warehouse_is_named_before_the_namespace(world: World) -> None:
+    """NoSuchWarehouse, also for reads."""
+    with pytest.raises(NoSuchWarehouse):
+        world.run(namespaces.load_namespace(world.ctx, "nope", ("a",)))

@@ -1,0 +1,215 @@
+"""Register and unregister."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from app.catalog import tables, views
+from app.catalog.answers import Committed, LoadedTable
+from app.errors import AlreadyExists, BadRequest, NoSuchNamespace, NoSuchTable, NotFound
+from app.events import Created, Dropped, SchemaChanged
+from tests.catalog.shorthand import (
+    NS,
+    append,
+    commit,
+    create,
+    create_view,
+    document,
+    load,
+    metadata,
+    namespace,
+    set_properties,
+)
+from tests.catalog.world import ALICE, HOME, World
+
+
+@pytest.fixture
+def shop(world: World) -> World:
+    namespace(world)
+    create(world, "t")
+    commit(world, "t", append(1, None, 1))
+    return world
+
+
+def register(
+    world: World, name: str, location: str, *, overwrite: bool = False, levels: tuple[str, ...] = NS
+) -> LoadedTable:
+    return world.run(
+        tables.register_table(world.ctx, ALICE, HOME, levels, name, location, overwrite=overwrite)
+    )
+
+
+def unregister(world: World, name: str) -> Committed:
+    return world.run(tables.unregister_table(world.ctx, ALICE, HOME, NS, name))
+
+
+def test_a_dropped_table_comes_back_with_its_whole_history(shop: World) -> None:
+    """The answer names the file exactly as given, and no new file is written."""
+    before = load(shop, "t")
+    shop.run(tables.drop_table(shop.ctx, ALICE, HOME, NS, "t"))
+    files = shop.files()
+    spelled = f"file:{before.metadata_location}"
+    back = register(shop, "t2", spelled)
+    assert back.metadata_location == spelled == load(shop, "t2").metadata_location
+    assert back.metadata == before.metadata and shop.files() == files
+    done = commit(shop, "t2", [set_properties(a="1")])
+    assert document(done.metadata)["metadata-log"][-1]["metadata-file"] == spelled
+
+
+def test_a_taken_name_is_refused_by_kind(shop: World) -> None:
+    """Without overwrite for a table; always for a view."""
+    where = load(shop, "t").metadata_location
+    create_view(shop, "v")
+    with pytest.raises(AlreadyExists, match=r"^Table already exists: shop\.t$"):
+        register(shop, "t", where)
+    for overwrite in (False, True):
+        with pytest.raises(AlreadyExists, match="View with same name already exists"):
+            register(shop, "v", where, overwrite=overwrite)
+
+
+def test_overwrite_moves_the_pointer_of_the_same_table(shop: World) -> None:
+    """Back to an older version in one step; times and file stay as they were."""
+    old = load(shop, "t")
+    commit(shop, "t", [set_properties(a="1")])
+    files = shop.files()
+    back = register(shop, "t", old.metadata_location, overwrite=True)
+    assert back.metadata == old.metadata == load(shop, "t").metadata
+    assert shop.files() == files
+    assert "a" not in metadata(shop, "t")["properties"]
+    assert register(shop, "t", old.metadata_location, overwrite=True).metadata == old.metadata
+
+
+def test_overwrite_with_another_table_is_refused(shop: World) -> None:
+    """Another uuid is another table: drop first."""
+    create(shop, "u")
+    with pytest.raises(AlreadyExists, match="another table"):
+        register(shop, "t", load(shop, "u").metadata_location, overwrite=True)
+
+
+def test_overwrite_of_a_free_name_registers(shop: World) -> None:
+    """Overwrite is permission, not demand."""
+    where = load(shop, "t").metadata_location
+    unregister(shop, "t")
+    assert register(shop, "new", where, overwrite=True).metadata_location == where
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"{", b"[]", b"{}", b"not json", b"\xff\xfe", b"\x1f\x8b broken", b'{"format-version": 99}',
+        b'{"format-version": 2}',
+    ],
+)
+def test_a_file_that_is_no_table_is_a_bad_request(shop: World, content: bytes) -> None:
+    """Never a crash, and nothing is registered; the message names the file."""
+    bad = shop.warehouse / "bad.metadata.json"
+    bad.write_bytes(content)
+    with pytest.raises(BadRequest, match=r"bad\.metadata\.json"):
+        register(shop, "x", str(bad))
+    with pytest.raises(NoSuchTable):
+        load(shop, "x")
+
+
+def test_a_truncated_file_is_a_bad_request(shop: World) -> None:
+    """Cut anywhere, a real document is refused."""
+    whole = Path(load(shop, "t").metadata_location).read_bytes()
+    bad = shop.warehouse / "cut.metadata.json"
+    for cut in range(1, len(whole), 97):
+        bad.write_bytes(whole[:cut])
+        with pytest.raises(BadRequest):
+            register(shop, "x", str(bad))
+
+
+def test_no_file_no_namespace_no_permission(shop: World) -> None:
+    """NotFound, NoSuchNamespace, and a bad request that names the setting; in that order of checks reversed."""
+    where = load(shop, "t").metadata_location
+    with pytest.raises(NotFound, match="Failed to open input stream for file"):
+        register(shop, "x", where + ".gone")
+    with pytest.raises(NoSuchNamespace):
+        register(shop, "x", where, levels=("nope",))
+    for foreign in ("/etc/passwd", "s3://other/x.metadata.json", "relative.json", f"{shop.warehouse}/../catalog.db"):
+        with pytest.raises(BadRequest, match="location"):
+            register(shop, "x", foreign)
+
+
+def test_a_table_that_lies_elsewhere_is_refused(shop: World) -> None:
+    """The file is inside, but the table it describes is not: the server could not commit to it."""
+    doc = metadata(shop, "t") | {"location": "s3://elsewhere/t"}
+    bad = shop.warehouse / "far.metadata.json"
+    bad.write_text(json.dumps(doc))
+    with pytest.raises(BadRequest, match="ICEKEEL_ALLOWED_LOCATIONS"):
+        register(shop, "x", str(bad))
+
+
+def test_a_file_written_anew_is_read_anew(shop: World) -> None:
+    """Registering never trusts what was read under that name before."""
+    where = load(shop, "t").metadata_location
+    unregister(shop, "t")
+    doc = json.loads(Path(where).read_bytes())
+    doc["properties"]["fresh"] = "yes"
+    Path(where).write_text(json.dumps(doc))
+    register(shop, "t", where)
+    assert metadata(shop, "t")["properties"]["fresh"] == "yes"
+
+
+@pytest.mark.parametrize("name", ["x.gz.metadata.json", "x.metadata.json.gz", "x.metadata.json"])
+def test_gzip_files_under_any_name(shop: World, name: str) -> None:
+    """Both historic names, and gzip bytes under a plain one; a commit writes a file whose name tells its encoding."""
+    data = Path(load(shop, "t").metadata_location).read_bytes()
+    unregister(shop, "t")
+    packed = shop.warehouse / name
+    packed.write_bytes(gzip.compress(data))
+    got = register(shop, "z", str(packed))
+    assert got.metadata == data and got.metadata_location == str(packed)
+    written = Path(commit(shop, "z", [set_properties(a="1")]).metadata_location)
+    assert written.read_bytes()[:2] == (b"\x1f\x8b" if ".gz." in written.name else b'{"')
+
+
+def test_a_uuid_lives_under_one_name_only(shop: World) -> None:
+    """Two names for one table would overwrite each other's files."""
+    where = load(shop, "t").metadata_location
+    with pytest.raises(BadRequest, match="UUID"):
+        register(shop, "copy", where)
+
+
+def test_unregister_leaves_files_and_answers_the_last_version(shop: World) -> None:
+    """Later commits here find no table."""
+    before, files = load(shop, "t"), shop.files()
+    gone = unregister(shop, "t")
+    assert (gone.metadata_location, gone.metadata) == (before.metadata_location, before.metadata)
+    assert shop.files() == files
+    with pytest.raises(NoSuchTable):
+        commit(shop, "t", [set_properties(a="1")])
+    with pytest.raises(NoSuchTable):
+        unregister(shop, "t")
+
+
+def test_the_journal_tells_both(shop: World) -> None:
+    """Registered and dropped, with the schema that came in."""
+    uuid = metadata(shop, "t")["table-uuid"]
+    where = unregister(shop, "t").metadata_location
+    register(shop, "t", where)
+    newest = [e.event for e in shop.run(shop.store.journal(table_uuid=uuid))]
+    assert any(isinstance(e, Created) and e.registered for e in newest)
+    assert any(isinstance(e, Dropped) and not e.purge for e in newest)
+    assert any(isinstance(e, SchemaChanged) and e.metadata_location == where for e in newest)
+
+
+def test_a_view_comes_back_too(shop: World) -> None:
+    """register-view: the given location in the answer, every refusal by kind."""
+    made = create_view(shop, "v")
+    with pytest.raises(AlreadyExists, match="View already exists"):
+        shop.run(views.register_view(shop.ctx, ALICE, HOME, NS, "v", made.metadata_location))
+    with pytest.raises(AlreadyExists, match="Table with same name already exists"):
+        shop.run(views.register_view(shop.ctx, ALICE, HOME, NS, "t", made.metadata_location))
+    shop.run(views.drop_view(shop.ctx, ALICE, HOME, NS, "v"))
+    back = shop.run(views.register_view(shop.ctx, ALICE, HOME, NS, "w", made.metadata_location))
+    assert (back.metadata_location, back.metadata) == (made.metadata_location, made.metadata)
+    with pytest.raises(BadRequest):
+        shop.run(views.register_view(shop.ctx, ALICE, HOME, NS, "x", load(shop, "t").metadata_location))
+    with pytest.raises(BadRequest):
+        register(shop, "x", made.metadata_location)

@@ -1,0 +1,70 @@
+"""Warehouses and the client configuration."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.catalog import config, namespaces, warehouses
+from app.errors import AlreadyExists, BadRequest, NamespaceNotEmpty, NoSuchWarehouse
+from app.ports import Warehouse
+from tests.catalog.world import ALICE, HOME, World
+
+
+def test_the_default_warehouse_is_found_by_nothing_name_and_any_spelling_of_its_location(world: World) -> None:
+    """`warehouse=` takes a name or a location; absent or empty means the default one."""
+    for wanted in (None, "", HOME, str(world.warehouse), f"file://{world.warehouse}/", f"file:{world.warehouse}"):
+        got = world.run(config.get_config(world.ctx, wanted))
+        assert got.warehouse.name == HOME
+        assert got.overrides == {"prefix": HOME}
+
+
+@pytest.mark.parametrize("wanted", ["nope", "s3://nowhere/x", "../..", "\u00fc"])
+def test_an_unknown_warehouse_is_not_found(world: World, wanted: str) -> None:
+    """Whatever is asked for, the answer is NoSuchWarehouse and never a crash."""
+    with pytest.raises(NoSuchWarehouse, match="Warehouse does not exist"):
+        world.run(config.get_config(world.ctx, wanted))
+
+
+def test_clients_are_told_storage_options_but_no_secret(world: World) -> None:
+    """Only options that a FileIO understands are handed out."""
+    new = Warehouse(
+        name="lake",
+        location="s3://b/lake/",
+        storage={"s3.endpoint": "http://x", "sse": "1"},
+        secrets={"s3.secret": "x"},
+    )
+    made = world.run(warehouses.create_warehouse(world.ctx, new))
+    assert made.location == "s3://b/lake"
+    assert world.run(config.get_config(world.ctx, "lake")).defaults == {"s3.endpoint": "http://x"}
+
+
+@pytest.mark.parametrize("name", ["tables", "config", "A", "", "a/b", "x" * 65, "a b"])
+def test_a_name_that_urls_could_mistake_is_refused(world: World, name: str) -> None:
+    """A warehouse name is a path segment right after /v1."""
+    with pytest.raises(BadRequest, match="warehouse name"):
+        world.run(warehouses.create_warehouse(world.ctx, Warehouse(name=name, location="s3://b/x")))
+
+
+def test_a_taken_name_is_refused(world: World) -> None:
+    """Creating twice is AlreadyExists."""
+    with pytest.raises(AlreadyExists):
+        world.run(warehouses.create_warehouse(world.ctx, Warehouse(name=HOME, location="s3://b/x")))
+
+
+def test_a_moved_default_warehouse_keeps_its_old_place_allowed(world: World) -> None:
+    """New tables go to the new location, old ones stay where the server may still touch them."""
+    moved = world.run(warehouses.ensure_warehouse(world.ctx, Warehouse(name=HOME, location="s3://new/place")))
+    assert moved.location == "s3://new/place" and moved.allowed_locations == (str(world.warehouse),)
+    again = world.run(warehouses.ensure_warehouse(world.ctx, Warehouse(name=HOME, location="s3a://new/place/")))
+    assert again == world.run(world.store.warehouse(HOME))
+
+
+def test_only_an_empty_warehouse_is_dropped(world: World) -> None:
+    """One with a namespace stays, an empty one is gone for every read."""
+    world.run(namespaces.create_namespace(world.ctx, ALICE, HOME, ("a",), {}))
+    with pytest.raises(NamespaceNotEmpty):
+        world.run(warehouses.drop_warehouse(world.ctx, HOME))
+    world.run(namespaces.drop_namespace(world.ctx, ALICE, HOME, ("a",)))
+    world.run(warehouses.drop_warehouse(world.ctx, HOME))
+    with pytest.raises(NoSuchWarehouse):
+        world.run(namespaces.list_namespaces(world.ctx, HOME))

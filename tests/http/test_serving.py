@@ -1,0 +1,216 @@
+"""`icekeel serve` as an operator meets it: starting, refusing to start, stopping, several processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.http.conftest import MakeServer
+from tests.http.samples import fresh, namespace, set_property, table
+from tests.server import ROOT, Server
+
+
+def serve(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run a serve that is expected to end by itself."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("ICEKEEL_")}
+    environment |= {f"ICEKEEL_{name}": value for name, value in settings.items()}
+    return subprocess.run(
+        [sys.executable, "-m", "app.cli", "serve", *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_it_tells_where_everything_is(server: Server) -> None:
+    """Data, URL and a line to paste into Python."""
+    told = server.output()
+    assert str(server.home) in told and server.url in told
+    assert f'load_catalog("icekeel", type="rest", uri="{server.url}")' in told
+
+
+def test_the_home_is_private(server: Server) -> None:
+    """Nobody else on the machine reads the database."""
+    assert server.home.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"PORT": "tcp://10.0.0.1:8181"}, "ICEKEEL_PORT must be a valid integer"),
+        ({"PORT": "70000"}, "ICEKEEL_PORT must be less than or equal to 65535"),
+        ({"WORKERS": "0"}, "ICEKEEL_WORKERS must be greater than or equal to 1"),
+        ({"DATABASE_URL": "mysql://x"}, "ICEKEEL_DATABASE_URL must start with sqlite:/// or postgresql://"),
+        ({"WAREHOUSE_OPTIONS": "{"}, "ICEKEEL_WAREHOUSE_OPTIONS must be a JSON object"),
+        ({"LOG_LEVEL": "loud"}, "ICEKEEL_LOG_LEVEL must be 'debug'"),
+        ({"TOKN": "secret"}, "ICEKEEL_TOKN: no such setting; did you mean ICEKEEL_TOKEN?"),
+        ({"HOST": "0.0.0.0"}, "no ICEKEEL_TOKEN is set"),
+        ({"HOST": "203.0.113.7", "TOKEN": "x"}, "Cannot listen on 203.0.113.7"),
+    ],
+)
+def test_a_wrong_setting_stops_the_start_with_one_line(tmp_path: Path, settings: dict[str, str], told: str) -> None:
+    """Exit code 2 and one clear line, without a traceback and without the value of a secret."""
+    done = serve("--home", str(tmp_path / "home"), **{"PORT": "0", **settings})
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and told in done.stderr
+    assert "secret" not in done.stderr
+
+
+def test_a_taken_port_is_one_line(server: Server, tmp_path: Path) -> None:
+    """The usual mistake on a developer's machine."""
+    done = serve("--home", str(tmp_path / "home"), "--port", str(server.port))
+    assert done.returncode == 2
+    assert done.stderr == f"icekeel: Cannot listen on 127.0.0.1:{server.port}: Address already in use\n"
+
+
+def test_a_home_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    """A file stands where the folder should be."""
+    (tmp_path / "file").write_text("")
+    done = serve("--home", str(tmp_path / "file" / "home"), "--port", "0")
+    assert done.returncode == 2 and "ICEKEEL_HOME" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_database_of_a_newer_server_stops_the_start(make_server: MakeServer) -> None:
+    """One clear line instead of damage."""
+    server = make_server()
+    server.stop()
+    script = "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute(\"update alembic_version set version_num='9999'\"); c.commit()"
+    subprocess.run([sys.executable, "-c", script, str(server.home / "icekeel.db")], check=True)
+    done = serve("--home", str(server.home), "--port", "0")
+    assert done.returncode == 2 and "newer than this server" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_everyone_may_be_served_when_that_is_meant(make_server: MakeServer) -> None:
+    """--allow-anonymous opens a host to others."""
+    server = make_server(args=["--host", "0.0.0.0", "--allow-anonymous"])
+    answer = httpx.get(f"{server.url}/v1/config", headers={"host": "catalog.internal"}, trust_env=False)
+    assert answer.status_code == 200
+
+
+def test_sigterm_lets_running_requests_finish(make_server: MakeServer) -> None:
+    """A stop drains: what was begun is answered, and the exit code is 0."""
+    server = make_server()
+    name = fresh("drained")
+    body = f'{{"namespace":["{name}"]}}'.encode()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(
+            b"POST /v1/namespaces HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            + f"Content-Length: {len(body)}\r\n\r\n".encode()
+            + body[:5]
+        )
+        time.sleep(0.3)
+        os.kill(server.pid, signal.SIGTERM)
+        time.sleep(0.3)
+        connection.sendall(body[5:])
+        assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+    assert server.stop() == 0
+    server.start()
+    with server.client() as http:
+        assert http.head(f"/v1/namespaces/{name}").status_code == 204
+
+
+def test_data_survives_kill_and_restart(make_server: MakeServer) -> None:
+    """What was answered is there after kill -9."""
+    server = make_server()
+    with server.client() as http:
+        ns = namespace(http)
+        made = table(http, ns)
+        committed = set_property(http, ns, made["name"], "k", "v").json()
+    server.restart(kill=True)
+    with server.client() as http:
+        assert http.get(f"/v1/namespaces/{ns}/tables/{made['name']}").json()["metadata"] == committed["metadata"]
+
+
+def test_a_dropped_table_is_purged_after_a_restart(make_server: MakeServer) -> None:
+    """The job is durable: a server killed right after the answer goes on when it is back."""
+    server = make_server()
+    with server.client() as http:
+        ns = namespace(http)
+        made = table(http, ns)
+        assert http.delete(f"/v1/namespaces/{ns}/tables/{made['name']}?purgeRequested=true").status_code == 204
+    server.restart(kill=True)
+    location = Path(made["metadata"]["location"].removeprefix("file://"))
+    deadline = time.monotonic() + 20
+    while location.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not location.exists()
+
+
+def test_several_workers_share_one_sqlite_file(make_server: MakeServer) -> None:
+    """Commits from many clients through two processes: none is lost, none fails because the file is busy."""
+    server = make_server(workers=2)
+    with server.client() as http:
+        ns = namespace(http)
+        made = table(http, ns)
+    codes: list[int] = []
+
+    def commit(number: int) -> None:
+        with server.client() as http:
+            for step in range(5):
+                while (answer := set_property(http, ns, made["name"], f"k{number}_{step}", "v")).status_code == 409:
+                    pass
+                codes.append(answer.status_code)
+
+    threads = [threading.Thread(target=commit, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(codes) == {200}
+    with server.client() as http:
+        properties = http.get(f"/v1/namespaces/{ns}/tables/{made['name']}").json()["metadata"]["properties"]
+    assert sum(name.startswith("k") for name in properties) == 40
+    assert server.stop() == 0
+
+
+def test_a_worker_that_dies_is_replaced(make_server: MakeServer) -> None:
+    """The others go on, and soon there are as many as before."""
+    server = make_server(workers=2)
+
+    def children() -> set[int]:
+        text = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text()
+        return {int(pid) for pid in text.split()}
+
+    before = children()
+    time.sleep(2.1)
+    os.kill(min(before), signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while (len(children()) < 2 or children() == before) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert len(children()) == 2 and children() != before
+    with server.client() as http:
+        assert http.get("/v1/config").status_code == 200
+    assert server.stop() == 0
+
+
+def test_the_log_is_json_when_asked(make_server: MakeServer) -> None:
+    """Every request, when the sample is 1, with its id."""
+    server = make_server(settings={"LOG_FORMAT": "json", "LOG_SAMPLE": "1"})
+    with server.client() as http:
+        http.get("/v1/config", headers={"x-request-id": "look-for-me"})
+    line = next(line for line in server.output().splitlines() if "look-for-me" in line)
+    assert line.startswith("{") and '"message": "GET /v1/config 200"' in line
+
+
+def test_db_commands(tmp_path: Path) -> None:
+    """check is 1 before upgrade and 0 after it; current tells the schema."""
+
+    def db(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "app.cli", "db", *arguments, "--home", str(tmp_path / "home")]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+    assert db("check").returncode == 1
+    assert db("upgrade").returncode == 0
+    assert db("check").returncode == 0
+    assert '"status": "current"' in db("current", "--format", "json").stdout

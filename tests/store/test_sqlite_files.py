@@ -1,0 +1,60 @@
+"""The database file itself."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from app.errors import BadSettings, Unavailable
+from app.store import migrate
+from app.store.sqlite_files import open_reader, open_writer
+
+
+def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """Storage secrets are in it: whatever the umask, nobody else may read it or its log."""
+    path = tmp_path / "deep" / "down" / "catalog.db"
+    before = os.umask(0)
+    try:
+        migrate(f"sqlite:///{path}")
+        with closing(open_writer(path)) as connection:
+            connection.execute("PRAGMA user_version=1")
+            modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes["catalog.db"] == modes["catalog.db-wal"] == 0o600
+
+
+def test_an_acknowledged_write_is_synced(path: Path) -> None:
+    """Write-ahead log, a full sync on every commit, and foreign keys on."""
+    migrate(f"sqlite:///{path}")
+    with closing(open_writer(path)) as connection:
+        found = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in (
+            "journal_mode", "synchronous", "foreign_keys", "fullfsync",
+        )]  # fmt: skip
+    assert found == ["wal", 2, 1, 1]
+
+
+def test_a_reader_cannot_write(path: Path) -> None:
+    """The reading connection refuses, whoever uses it."""
+    migrate(f"sqlite:///{path}")
+    with closing(open_reader(path)) as connection, pytest.raises(sqlite3.OperationalError):
+        connection.execute("DELETE FROM tabular")
+
+
+def test_a_file_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:
+    """A parent that is a file: one clear error instead of the database's own."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Unavailable, match="Cannot open the database file"):
+        migrate(f"sqlite:///{tmp_path}/file/catalog.db")
+
+
+def test_a_folder_in_its_place_is_a_failure_of_ours(path: Path) -> None:
+    """Whatever SQLite says about it, the caller gets one of the product's own errors."""
+    path.mkdir()
+    with pytest.raises((Unavailable, BadSettings), match=r"catalog\.db"):
+        migrate(f"sqlite:///{path}")

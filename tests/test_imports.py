@@ -1,0 +1,41 @@
+"""The direction of imports, and what the server loads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def python(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_room_imports_only_what_it_may() -> None:
+    """The contracts of pyproject.toml hold for every module, and every room has its place in them."""
+    lint = Path(sys.executable).parent / "lint-imports"
+    done = subprocess.run([lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " 0 broken" in done.stdout
+
+
+def test_the_server_loads_neither_arrow_nor_test_tools() -> None:
+    """Importing everything that serves costs no pyarrow, pandas or PyIceberg, even where they are installed."""
+    loaded = set(python("import sys, app.main, app.cli; print(*sys.modules)").split())
+    assert "app.main" in loaded
+    assert loaded & {"pyarrow", "pandas", "numpy", "pyiceberg", "pytest", "hypothesis"} == set()
+
+
+def test_importing_does_nothing() -> None:
+    """No thread, open file or event loop is made at import time."""
+    threads, loop = python(
+        "import threading, asyncio, app.main, app.cli\n"
+        "print(threading.active_count(), asyncio.get_event_loop_policy()._local._loop)"
+    ).split()
+    assert (threads, loop) == ("1", "None")
