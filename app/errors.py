@@ -194,6 +194,10 @@ class ObjectsUnavailable(Unavailable):
     """The object store did not answer or refused; nothing may be assumed about the object."""
 
 
+class UnreadableFile(IcekeelError):
+    """A data file cannot be read under the requested schema."""
+
+
 class BadSettings(IcekeelError):
     """A wrong setting; stops the start with one clear line."""
 

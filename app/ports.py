@@ -174,7 +174,8 @@ class DropNamespace(Record, frozen=True, kw_only=True):
 class CreateTabular(Record, frozen=True, kw_only=True):
     """NoSuchNamespace; AlreadyExists for a taken name (table or view) or uuid (ValidationFailed).
 
-    With `exclusive_location`, ValidationFailed when another table of the warehouse lies at, above or below `location`.
+    With `exclusive_location`, ValidationFailed when another table or view of the warehouse lies at, above or below
+    `location`.
     """
 
     warehouse: str
@@ -265,10 +266,14 @@ class SetPolicy(Record, frozen=True, kw_only=True):
 
 
 class AddWaiver(Record, frozen=True, kw_only=True):
+    """AlreadyExists when the id is taken."""
+
     waiver: Waiver
 
 
 class RevokeWaiver(Record, frozen=True, kw_only=True):
+    """NotFound unless an unused waiver has this id: a used one is history."""
+
     waiver_id: str
 
 

@@ -120,6 +120,13 @@ class Settings(BaseSettings):
         """True when the database is a file of this machine, which then upgrades itself on start."""
         return self.database.startswith("sqlite:")
 
+    def make_home(self) -> None:
+        """Make the home, readable for its owner alone; BadSettings when that cannot be done."""
+        try:
+            self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadSettings(f"ICEKEEL_HOME: cannot make {self.home}: {error.strerror}") from None
+
     @property
     def warehouse_location(self) -> str:
         return self.warehouse or str(self.home / "warehouse")

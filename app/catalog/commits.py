@@ -273,8 +273,6 @@ async def rendered(metadata: TableMetadata) -> Document[TableMetadata]:
 def _afterwards(ctx: Context, caller: Caller, home: Warehouse, made: Sequence[Draft]) -> None:
     """What follows a commit that has happened: nothing here can change its answer."""
     for draft in made:
-        ctx.caches.observations.saw(
-            draft.uuid, caller.client, caller.client_version, "commit", ctx.clock.now_ms()
-        )
+        ctx.caches.observations.saw(draft.uuid, caller.client, caller.client_version, "commit", ctx.clock.now_ms())
         if draft.expired:
             ctx.caches.tasks.spawn(versions.trim(ctx, home, draft), "removal of expired metadata files")

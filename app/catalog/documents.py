@@ -116,9 +116,7 @@ class Documents:
             _, entry = self._entries.popitem(last=False)
             self._bytes -= entry.size
 
-    async def _read(
-        self, objects: Objects, location: str, limit: int, parse: Callable[[bytes], M]
-    ) -> Document[M]:
+    async def _read(self, objects: Objects, location: str, limit: int, parse: Callable[[bytes], M]) -> Document[M]:
         """Read a document that is not held; whoever asks meanwhile waits for the same reading."""
         key = (location, parse)
         reading = self._reading.get(key)
@@ -164,4 +162,3 @@ async def aside(size: int, work: Callable[..., R], *arguments: object) -> R:
     if size < HEAVY_BYTES:
         return work(*arguments)
     return await asyncio.to_thread(work, *arguments)
-

@@ -156,9 +156,7 @@ async def _write_files(objects: Objects, drafts: Sequence[Draft]) -> None:
     if not failures:
         return
     # A file that already exists is another writer's, whatever the odds; every other failure may have left ours.
-    ours = [
-        draft.file for draft, result in zip(drafts, results, strict=True) if not isinstance(result, ObjectExists)
-    ]
+    ours = [draft.file for draft, result in zip(drafts, results, strict=True) if not isinstance(result, ObjectExists)]
     await _remove_files(objects, ours)
     raise failures[0]
 

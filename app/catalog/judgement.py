@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from app.catalog.context import Context
 from app.errors import EvolutionRefused
@@ -14,6 +15,9 @@ from app.evolution.registry import RULES
 from app.ports import Levels, Namespace, PolicySetting, Tabular
 from app.rules import Policy, Severity, Verdict
 from app.spec.table import TableMetadata
+
+# What has no fault under this policy has none under any.
+_STRICTEST: Final = Policy(set_by_api={rule.code: Severity.ERROR for rule in RULES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ async def judged(ctx: Context, scope: Scope, before: TableMetadata | None, after
     """
     now = ctx.clock.now_ms()
     evidence = Evidence(specs_in_use=None, now_ms=now)
-    if not judge(before, after, evidence, _strictest(), now).findings:
+    if not judge(before, after, evidence, _STRICTEST, now).findings:
         return Verdict()
     return judge(before, after, evidence, await policy(ctx, scope, before, after), now)
 
@@ -72,7 +76,3 @@ async def policy(ctx: Context, scope: Scope, before: TableMetadata | None, after
 def nearest_last(settings: Iterable[PolicySetting]) -> tuple[PolicySetting, ...]:
     """From the outermost namespace to the table itself."""
     return tuple(sorted(settings, key=lambda setting: (setting.table_uuid is not None, len(setting.namespace))))
-
-
-def _strictest() -> Policy:
-    return Policy(set_by_api={rule.code: Severity.ERROR for rule in RULES})

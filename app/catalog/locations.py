@@ -47,9 +47,7 @@ def check(ctx: Context, warehouse: Warehouse, location: str, what: str) -> None:
         )
 
 
-def check_introduced(
-    ctx: Context, warehouse: Warehouse, before: Mapping[str, str], after: Mapping[str, str]
-) -> None:
+def check_introduced(ctx: Context, warehouse: Warehouse, before: Mapping[str, str], after: Mapping[str, str]) -> None:
     """Check every path property that `after` introduces; what was there before is not this commit's doing."""
     for key in PATH_PROPERTIES:
         value = after.get(key)
@@ -111,4 +109,4 @@ def _segments_below(parent: str, child: str) -> Levels:
     inside, outside = spec_location.canonical(child), spec_location.canonical(parent)
     if not spec_location.contains(outside, inside):
         return ()
-    return tuple(part for part in inside[len(outside):].split("/") if part)
+    return tuple(part for part in inside[len(outside) :].split("/") if part)

@@ -42,9 +42,7 @@ async def create_namespace(
             names.validate_level(level)
         if await ctx.store.namespace(home.name, levels) is None:
             _check_location(ctx, home, properties)
-        op = CreateNamespace(
-            warehouse=home.name, levels=levels, properties=dict(properties), now_ms=ctx.clock.now_ms()
-        )
+        op = CreateNamespace(warehouse=home.name, levels=levels, properties=dict(properties), now_ms=ctx.clock.now_ms())
         created = Namespace(namespace_id=0, warehouse=home.name, levels=levels, properties=op.properties)
         answer = await _shown(ctx, home, created)
         await units.land(ctx, [op], key, {})

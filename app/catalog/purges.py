@@ -123,9 +123,7 @@ async def _guard(ctx: Context, job: PurgeJob) -> None:
 async def _named_outside(ctx: Context, objects: Objects, job: PurgeJob) -> list[str]:
     """Files that the metadata names beyond the table's location; none when the metadata cannot be read any more."""
     try:
-        document = await read_afresh(
-            objects, job.metadata_location, ctx.limits.document_bytes, parse_table_metadata
-        )
+        document = await read_afresh(objects, job.metadata_location, ctx.limits.document_bytes, parse_table_metadata)
     except (NotFound, BadRequest) as unreadable:
         log.warning("purge of %s sees only the location: %s", job.location, unreadable.message)
         return [] if _inside(job.location, job.metadata_location) else [job.metadata_location]

@@ -64,9 +64,7 @@ class TableRequest:
     stage: bool = False
 
 
-async def list_tables(
-    ctx: Context, warehouse: str, levels: Levels, page: PageRequest = EVERYTHING
-) -> Listed[str]:
+async def list_tables(ctx: Context, warehouse: str, levels: Levels, page: PageRequest = EVERYTHING) -> Listed[str]:
     """Names of the tables in a namespace. NoSuchNamespace."""
     home = await warehouses.warehouse(ctx, warehouse)
     await namespaces.existing(ctx, home, levels)
@@ -170,9 +168,7 @@ async def rename_table(
     await replays.once(ctx, caller, home, act, replays.nothing)
 
 
-async def _new_metadata(
-    ctx: Context, home: Warehouse, namespace: Namespace, request: TableRequest
-) -> TableMetadata:
+async def _new_metadata(ctx: Context, home: Warehouse, namespace: Namespace, request: TableRequest) -> TableMetadata:
     uuid = ctx.ids.uuid4()
     if request.location:
         location = spec_location.strip_trailing_slash(request.location)

@@ -21,9 +21,7 @@ _ASKS = 6
 _FIRST_WAIT_S = 0.05
 
 
-async def land(
-    ctx: Context, unit: Sequence[WriteOp], key: Key, outcome: Outcome, landed: Landed | None = None
-) -> None:
+async def land(ctx: Context, unit: Sequence[WriteOp], key: Key, outcome: Outcome, landed: Landed | None = None) -> None:
     """Write `unit` together with the key's outcome, durably and all or nothing; nothing at all is written as it is.
 
     Raises what the operations document, Unavailable when surely nothing happened, and CommitStateUnknown when the

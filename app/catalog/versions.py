@@ -22,7 +22,6 @@ from app.spec.metadata_file import METADATA_PATH
 log = logging.getLogger(__name__)
 
 
-
 @dataclass(frozen=True, slots=True)
 class Version:
     """One version: its metadata file and the document in it, as JSON."""

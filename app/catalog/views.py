@@ -59,9 +59,7 @@ async def list_views(ctx: Context, warehouse: str, levels: Levels, page: PageReq
     )
 
 
-async def create_view(
-    ctx: Context, caller: Caller, warehouse: str, levels: Levels, request: ViewRequest
-) -> LoadedView:
+async def create_view(ctx: Context, caller: Caller, warehouse: str, levels: Levels, request: ViewRequest) -> LoadedView:
     """NoSuchNamespace, AlreadyExists (a view or table), BadRequest for a definition or location that is not legal."""
     home = await warehouses.fresh_warehouse(ctx, warehouse)
 

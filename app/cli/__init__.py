@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from collections.abc import Sequence
 
 from app import __version__
-from app.cli import catalogue, database, policies, serving
 from app.errors import IcekeelError
 
 COULD_NOT = 2
+INTERRUPTED = 130
+
+# Each command's module and its line in the help. Only the module of the command that is run gets loaded: a server's
+# worth of imports costs a second, and asking for a rule's page needs none of them.
+COMMANDS = {
+    "serve": ("app.cli.serving", "serve the catalog"),
+    "db": ("app.cli.database", "database schema: upgrade, current, check"),
+    "rules": ("app.cli.catalogue", "list the rules that schema changes are judged by"),
+    "explain": ("app.cli.manual", "show the manual page of a rule"),
+    "policy": ("app.cli.policies", "severities of the rules for a table: get, set"),
+    "waive": ("app.cli.waivers", "let one commit break one rule: grant, list, revoke"),
+    "openapi": ("app.cli.document", "print the OpenAPI document"),
+}
 
 
-def parser() -> argparse.ArgumentParser:
-    """Every command with its options."""
-    top = argparse.ArgumentParser(
-        prog="icekeel", description=__doc__.split(":", 1)[0] + " of Icekeel, an Apache Iceberg REST catalog."
-    )
+def parser(chosen: str | None) -> argparse.ArgumentParser:
+    """Every command by name, and the options of the chosen one."""
+    top = argparse.ArgumentParser(prog="icekeel", description="Icekeel, an Apache Iceberg REST catalog.")
     top.add_argument("--version", action="version", version=f"icekeel {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for part in (serving, database, catalogue, policies):
-        part.add_commands(commands)
+    for name, (module, text) in COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        if name == chosen:
+            importlib.import_module(module).configure(command)
     return top
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and answer its exit code; what goes wrong is told in one line."""
-    given = parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    chosen = next((word for word in given if not word.startswith("-")), None)
     try:
-        code: int = given.run(given)
+        parsed = parser(chosen).parse_args(given)
+        code: int = parsed.run(parsed)
         return code
     except IcekeelError as error:
         print(f"icekeel: {error.message}", file=sys.stderr)
@@ -39,4 +54,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED

@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import ProxyHandler, Request, build_opener
 
+from app.cli.output import add_format
 from app.errors import BadRequest, IcekeelError, Unavailable
 
 DEFAULT_URI = "http://127.0.0.1:8181"
+REFUSED = 1
 _TIMEOUT_S = 60
 
 
@@ -22,17 +25,30 @@ class Refused(IcekeelError):
     """The server answered with an error; its message is the server's."""
 
 
-def add_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--uri",
-        default=os.environ.get("ICEKEEL_URI", DEFAULT_URI),
-        help=f"server (default: ICEKEEL_URI or {DEFAULT_URI})",
-    )
-    command.add_argument(
+def add_action(
+    actions: Any, name: str, run: Callable[[argparse.Namespace], None], text: str
+) -> argparse.ArgumentParser:
+    """A command about one table of a running server; a refusal of the server is exit code 1."""
+    action: argparse.ArgumentParser = actions.add_parser(name, help=text)
+    action.add_argument("table", help="namespace.table, or a JSON list of levels and name")
+    uri = os.environ.get("ICEKEEL_URI", DEFAULT_URI)
+    action.add_argument("--uri", default=uri, help=f"server (default: ICEKEEL_URI or {DEFAULT_URI})")
+    action.add_argument(
         "--token", default=os.environ.get("ICEKEEL_TOKEN"), help="bearer token (default: ICEKEEL_TOKEN)"
     )
-    command.add_argument("--warehouse", default="default", help="warehouse name (default: default)")
-    command.add_argument("--format", choices=("text", "json"), default="text")
+    action.add_argument("--warehouse", default="default", help="warehouse name (default: default)")
+    add_format(action)
+    action.set_defaults(run=lambda given: _answered(run, given))
+    return action
+
+
+def _answered(run: Callable[[argparse.Namespace], None], given: argparse.Namespace) -> int:
+    try:
+        run(given)
+    except Refused as refused:
+        print(f"icekeel: {refused.message}", file=sys.stderr)
+        return REFUSED
+    return 0
 
 
 def call(given: argparse.Namespace, method: str, path: str, body: object = None) -> Any:
@@ -44,8 +60,8 @@ def call(given: argparse.Namespace, method: str, path: str, body: object = None)
     if body is not None:
         headers["Content-Type"] = "application/json"
         data = json.dumps(body).encode()
-    request = Request(given.uri.rstrip("/") + path, data=data, headers=headers, method=method)
     try:
+        request = Request(given.uri.rstrip("/") + path, data=data, headers=headers, method=method)
         with build_opener(ProxyHandler({})).open(request, timeout=_TIMEOUT_S) as answer:
             text = answer.read()
     except HTTPError as error:
@@ -56,21 +72,23 @@ def call(given: argparse.Namespace, method: str, path: str, body: object = None)
 
 
 def _message(error: HTTPError) -> str:
-    try:
-        return str(json.loads(error.read())["error"]["message"])
-    except (ValueError, KeyError, TypeError):
-        return f"{error.code} {error.reason}"
+    with error:
+        try:
+            return str(json.loads(error.read())["error"]["message"])
+        except (ValueError, KeyError, TypeError):
+            return f"{error.code} {error.reason}"
 
 
-def table_path(warehouse: str, table: str) -> str:
-    """The path of a table in our own API, from `namespace.table` or a JSON list of levels and name."""
-    *levels, name = split_table(table)
+def evolution_path(given: argparse.Namespace, tail: str) -> str:
+    """The path of a table's `evolution/` resource in our own API."""
+    *levels, name = split_table(given.table)
     namespace = "%1F".join(quote(level, safe="") for level in levels)
-    return f"/icekeel/v1/{quote(warehouse, safe='')}/namespaces/{namespace}/tables/{quote(name, safe='')}"
+    table = f"/icekeel/v1/{quote(given.warehouse, safe='')}/namespaces/{namespace}/tables/{quote(name, safe='')}"
+    return f"{table}/evolution/{tail}"
 
 
 def split_table(table: str) -> Sequence[str]:
-    """Levels and name. Names that hold dots need the JSON form: `["my.level", "table"]`."""
+    """Levels and name of `namespace.table`. Names that hold dots need the JSON form: `["my.level", "table"]`."""
     parts: Any = table.split(".")
     if table.startswith("["):
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import signal
 import socket
-from typing import Any
 
 import uvicorn
 
@@ -21,18 +20,16 @@ COULD_NOT = 2
 _BACKLOG = 2048
 
 
-def add_commands(commands: Any) -> None:
-    serve = commands.add_parser(
-        "serve", help="serve the catalog", description="Settings also come from ICEKEEL_* variables."
-    )
-    serve.add_argument("--home", help="folder of the embedded database and warehouse (default: ~/.icekeel)")
-    serve.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
-    serve.add_argument("--port", type=int, help="port to listen on; 0 takes a free one (default: 8181)")
-    serve.add_argument("--workers", type=int, help="server processes (default: 1)")
-    serve.add_argument(
+def configure(command: argparse.ArgumentParser) -> None:
+    command.epilog = "Every setting is also an ICEKEEL_* environment variable; the command line wins."
+    command.add_argument("--home", help="folder of the embedded database and warehouse (default: ~/.icekeel)")
+    command.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
+    command.add_argument("--port", type=int, help="port to listen on; 0 takes a free one (default: 8181)")
+    command.add_argument("--workers", type=int, help="server processes (default: 1)")
+    command.add_argument(
         "--allow-anonymous", action="store_true", default=None, help="serve other machines without a token"
     )
-    serve.set_defaults(run=_serve)
+    command.set_defaults(run=_serve)
 
 
 def _serve(given: argparse.Namespace) -> int:
@@ -41,22 +38,14 @@ def _serve(given: argparse.Namespace) -> int:
     )
     check_exposure(settings)
     logs.configure(settings.log_level, settings.log_format)
-    _prepare(settings)
+    settings.make_home()
+    if settings.embedded:
+        migrate(settings.database)
     listener = bind(settings.host, settings.port)
     print(banner(settings, listener.getsockname()[1]), flush=True)
     if settings.workers == 1:
         return run(settings, listener)
     return supervise(settings.workers, lambda: run(settings, listener))
-
-
-def _prepare(settings: Settings) -> None:
-    """Make the home, bring an embedded database up to date, and refuse any other that is not."""
-    try:
-        settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadSettings(f"ICEKEEL_HOME: cannot make {settings.home}: {error.strerror}") from None
-    if settings.embedded:
-        migrate(settings.database)
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -73,4 +73,4 @@ def _without_gaps(draft: TableDraft, log: SnapshotLog) -> SnapshotLog:
     for at, entry in enumerate(log, 1):
         if draft.snapshot(entry.snapshot_id) is None:
             cut = at
-    return log if cut == 0 else SnapshotLog(entry.detached() for entry in list(log)[cut:])
+    return log.after(cut)

@@ -184,6 +184,28 @@ class Change:
                     )
                     yield Pair(earlier, slot, found, against)
                     break
+        for slot in self._inside_restored():
+            lacking = self._lacking(slot)
+            if lacking is not None and slot.field_id not in self.diff.restored:
+                yield Pair(None, slot, (Conflict.REQUIRED_ABSENT,), Against(lacking.schema_id))
+
+    def _inside_restored(self) -> Iterator[Slot]:
+        """Required fields without initial-default that are added to a struct which itself comes back."""
+        for delta in self.introduced:
+            slot = delta.after
+            if slot is None or not delta.added or slot.role != "field" or slot.parent not in self.diff.restored:
+                continue
+            if slot.required and slot.initial_default is None:
+                yield slot
+
+    def _lacking(self, slot: Slot) -> Schema | None:
+        """A schema that files may be written under which has the field's parent as a struct, but not the field."""
+        among = {w.schema_id for w in self.lineage.written} if self.lineage.complete else None
+        assert slot.parent is not None
+        for schema, parent in self.definitions(slot.parent, among):
+            if isinstance(parent.type, StructType) and slot.field_id not in schema.by_id:
+                return schema
+        return None
 
     def _undone(self, pair: Pair) -> bool:
         """Whether the pair only takes back a change under which nothing was written.
@@ -222,15 +244,21 @@ class Change:
         """
         if not self.takes_effect or self.before is None:
             return ()
-        candidates = [s for s in self.restored if s.role == "field" and s.required and self._in_old_struct(s)]
+        candidates = [s for s in self.restored if s.role == "field" and s.required]
         candidates = [s for s in candidates if s.initial_default is None or s.write_default is None]
         if not candidates or not self.binds:
             return ()
         known = {slot.field_id for slot in self.unverifiable}
         known.update(pair.slot.field_id for pair in self.impostors)
-        return tuple(s for s in candidates if s.field_id not in known and self._written_without(s.field_id))
+        inside = {s.field_id for s in self._inside_restored() if self._lacking(s) is not None}
+        return tuple(
+            s
+            for s in candidates
+            if s.field_id not in known
+            and (s.field_id in inside or (self.in_old_struct(s) and self._written_without(s.field_id)))
+        )
 
-    def _in_old_struct(self, slot: Slot) -> bool:
+    def in_old_struct(self, slot: Slot) -> bool:
         """Whether the field's parent was there before: where the parent is new too, nobody asks for the child."""
         if slot.parent is None:
             return True

@@ -47,9 +47,9 @@ def required_column_without_defaults(change: Change) -> Iterator[Fault]:
     """A required field is added to a table with data without both defaults.
 
     Checks
-        A required field that is added to the table or to a struct that existed has an initial-default and a
-        write-default, both not null, as soon as any branch exists. Fields inside a struct that is new itself need
-        none. A table that never had a snapshot, and a replacement, may add any column.
+        A required field that is added to the table or to a struct that existed (or comes back) has an initial-default
+        and a write-default, both not null, as soon as any branch exists. Fields inside a struct that is new itself
+        need none. A table that never had a snapshot, and a replacement, may add any column.
     Why it matters
         Existing files lack the column. Without an initial-default a reader has nothing to return for a value that
         may not be null, and fails; without a write-default a writer that does not know the column yet must fail.
@@ -68,12 +68,11 @@ def required_column_without_defaults(change: Change) -> Iterator[Fault]:
             continue
         if delta.field_id in change.diff.restored or slot.in_key or change.before is None:
             continue
-        parent = None if slot.parent is None else change.before.by_id.get(slot.parent)
-        if slot.parent is not None and (parent is None or not isinstance(parent.field_type, StructType)):
+        if not change.in_old_struct(slot) and slot.parent not in change.diff.restored:
             continue
         missing = [name for name, value in (
             ("initial-default", slot.initial_default), ("write-default", slot.write_default)) if value is None]
-        if not missing or not (slot.field_id in absent or change.binds):
+        if not missing or not (slot.field_id in absent or (change.in_old_struct(slot) and change.binds)):
             continue
         yield Fault(
             text=f"{slot.label} is required and has no {' and no '.join(missing)}, but the table has data without it",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from app.errors import ValidationFailed
 from app.evolution.change import Arrival, Change
+from app.evolution.lineage import retained_schema_id
 from app.evolution.reading import Pair
 from app.evolution.registry import RULES
 from app.rules import Fault, Severity
@@ -129,13 +130,24 @@ def _unreadable(change: Change, arrival: Arrival, broken: tuple[Pair, ...]) -> F
             f"{what}, which the current schema {change.after.schema_id} cannot read: {first.slot.label} "
             f"({first.conflicts[0].value}){more}"
         ),
-        fix=(
-            f"Set the current schema back to {written} in the same commit (rollback-to does both), or make a tag of "
-            f"the snapshot: tags are read with their own schema."
-        ),
+        fix=_way_to_read(change, arrival),
         field_id=first.slot.field_id, path=first.slot.path,
         before=str(written), after=str(change.after.schema_id),
     )
+
+
+def _way_to_read(change: Change, arrival: Arrival) -> str:
+    previous, current = change.previous, change.current
+    new = previous is None or (arrival.snapshot is not None and arrival.snapshot.snapshot_id not in previous.snapshots)
+    if new:
+        return f"Refresh the table and write again under the current schema {change.after.schema_id}."
+    ref = current.refs.get(arrival.branch)
+    head = None if ref is None else current.snapshots.get(ref.snapshot_id)
+    schema_id = None if head is None else retained_schema_id(current, head)
+    tag = "a tag of the snapshot: tags are read with their own schema."
+    if schema_id is None or schema_id == change.after.schema_id:
+        return f"Make {tag}"
+    return f"Set the current schema back to {schema_id} in the same commit (rollback-to does both), or make {tag}"
 
 
 @RULES.rule("ICE504", "schema-removed-while-used", spec="Snapshots", floor=True)

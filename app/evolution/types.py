@@ -351,5 +351,7 @@ def _why(old: Type, new: Type, format_version: int) -> str:
 
 def _other_type(change: Change, old: Slot) -> str:
     wider = wider_type(old.type, change.format_version)
+    if isinstance(old.type, DateType) and old.field_id in change.law.partitioned:
+        wider = None
     copy = "add a new column and copy the values."
     return f"Promote to {wider}, or {copy}" if wider is not None else f"Keep {old.type}, or {copy}"

@@ -8,7 +8,6 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.types as pat
 
-from app.errors import Unsupported
 from app.reader.file_schema import FileField, FileSchema
 from app.spec.schema import Schema
 from app.spec.types import (
@@ -61,6 +60,7 @@ _ARROW: Final[dict[type[Type], Any]] = {
     UnknownType: pa.null(),
     GeometryType: pa.binary(),
     GeographyType: pa.binary(),
+    VariantType: pa.struct([pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)]),
 }
 _ICEBERG: Final[dict[Any, Type]] = {
     pa.null(): UnknownType(),
@@ -88,7 +88,7 @@ _ICEBERG: Final[dict[Any, Type]] = {
 
 
 def arrow_type(wanted: Type) -> Any:
-    """The Arrow type that columns of this type are read as. Raises Unsupported for variant.
+    """The Arrow type that columns of this type are read as; a variant is its two binary parts.
 
     Nested fields carry their names, nullability and field ids, the latter as Parquet writers expect them.
     """
@@ -103,8 +103,6 @@ def arrow_type(wanted: Type) -> Any:
             return pa.decimal128(precision, scale)
         case FixedType(length=length):
             return pa.binary(length)
-        case VariantType():
-            raise Unsupported("Cannot read variant columns as Arrow")
     return _ARROW[type(wanted)]
 
 
@@ -130,7 +128,7 @@ def _fields(fields: Iterable[Any]) -> tuple[FileField, ...]:
 def _field(field: Any) -> FileField:
     stored = plain_type(field.type)
     field_id, text = _field_id(field), str(stored)
-    if pat.is_struct(stored) and not _is_variant(field.type):
+    if pat.is_struct(stored):
         return FileField(field.name, field_id, "struct", text, None, _fields(stored))
     if is_list(stored):
         return FileField(field.name, field_id, "list", text, None, _fields([stored.value_field]))
@@ -169,14 +167,8 @@ def is_list(stored: Any) -> bool:
     )
 
 
-def _is_variant(stored: Any) -> bool:
-    return isinstance(stored, pa.BaseExtensionType) and stored.extension_name in ("parquet.variant", "arrow.variant")
-
-
 def _value_type(stored: Any) -> Type | None:
     """The Iceberg type that holds every value of a stored type; None if there is none."""
-    if _is_variant(stored):
-        return VariantType()
     if isinstance(stored, pa.BaseExtensionType) and stored.extension_name == "arrow.uuid":
         return UuidType()
     plain = plain_type(stored)

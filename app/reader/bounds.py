@@ -44,8 +44,10 @@ def decode_bounds(schema: Schema, lower: Mapping[int, bytes], upper: Mapping[int
             continue
         try:
             bounds = Bounds(
-                *(None if data is None else from_bytes(field.field_type, data)
-                  for data in (lower.get(field_id), upper.get(field_id)))
+                *(
+                    None if data is None else from_bytes(field.field_type, data)
+                    for data in (lower.get(field_id), upper.get(field_id))
+                )
             )
         except SpecError as fault:
             faults[field_id] = fault.reason

@@ -22,7 +22,7 @@ from app.spec.name_mapping import MappedField, NameMapping
 from app.spec.partition import PartitionSpec
 from app.spec.promotion import promote_value
 from app.spec.schema import Schema
-from app.spec.types import ListType, MapType, NestedField, StructType, Type, UnknownType
+from app.spec.types import ListType, MapType, NestedField, StructType, Type, UnknownType, VariantType
 
 
 class Answer(enum.Enum):
@@ -137,9 +137,7 @@ def project(
     return _Planner(Answer.POSITION, partition).plan(_numbered(stored), requested)
 
 
-def identity_values(
-    spec: PartitionSpec, values: Mapping[int, Any], schema: Schema
-) -> dict[int, PartitionValue]:
+def identity_values(spec: PartitionSpec, values: Mapping[int, Any], schema: Schema) -> dict[int, PartitionValue]:
     """Partition values by source field id, from a partition tuple by partition field id.
 
     `schema` gives the types that the tuple was written with. Fields with another transform than identity say nothing
@@ -179,9 +177,7 @@ def _mapped(field: FileField, entry: MappedField | None) -> FileField:
 
 def _numbered(file: FileSchema) -> FileSchema:
     """The file with 1, 2, ... as ids of its top-level columns; what is inside them is matched by position."""
-    return FileSchema(
-        tuple(msgspec.structs.replace(field, field_id=at) for at, field in enumerate(file.fields, 1))
-    )
+    return FileSchema(tuple(msgspec.structs.replace(field, field_id=at) for at, field in enumerate(file.fields, 1)))
 
 
 class _Planner:
@@ -261,6 +257,8 @@ class _Planner:
         wanted = field.field_type
         if stored.value_type is not None and isinstance(stored.value_type, UnknownType):
             return Column(field, self._matched_by, position, stored.value_type)
+        if isinstance(wanted, VariantType) and stored.shape == "struct":
+            return self._variant(field, position, stored, path)
         if stored.shape != _shape_of(wanted):
             return Unreadable(field, path, f"the file stores it as {stored.text}, which cannot be read as {wanted}")
         match wanted:
@@ -274,6 +272,15 @@ class _Planner:
         if stored.value_type is None or not readable(stored.value_type, wanted):
             return Unreadable(field, path, f"the file stores it as {stored.text}, which cannot be read as {wanted}")
         return Column(field, self._matched_by, position, stored.value_type)
+
+    def _variant(self, field: NestedField, position: int, stored: FileField, path: str) -> Projected:
+        names = {child.name for child in stored.children}
+        if names == {"metadata", "value"}:
+            return Column(field, self._matched_by, position, field.field_type)
+        reason = "its variants are shredded, which this reader does not put together"
+        if "typed_value" not in names:
+            reason = f"the file stores it as {stored.text}, which cannot be read as {field.field_type}"
+        return Unreadable(field, path, reason)
 
     def _collection(
         self, field: NestedField, position: int, stored: FileField, wanted: tuple[NestedField, ...], path: str

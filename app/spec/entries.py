@@ -95,7 +95,7 @@ class Entries(Generic[E]):
     def since(self, base: Entries[E]) -> tuple[E, ...]:
         """Entries that `base` does not share: those appended after it, or all when the structure differs."""
         start = base._length if base._tape is self._tape and base._length <= self._length else 0
-        return tuple(islice(self._tape.items, start, self._length))
+        return tuple(self._tape.items[start : self._length])
 
     def find(self, key: int) -> E | None:
         """The entry with this key (the last one, should a document hold two)."""
@@ -127,26 +127,35 @@ class Entries(Generic[E]):
     def keep(self, kept: Callable[[E], bool]) -> Self:
         """Only the entries that `kept` accepts; this very sequence when it accepts all. Linear.
 
-        The survivors' texts are copied, so that the document they were parsed from can be freed.
+        When most are gone, the texts of the others are copied, so that the document they are part of can be freed.
         """
-        items = [item for item in self if kept(item)]
-        return self if len(items) == self._length else type(self)(item.detached() for item in items)
+        return self._reduced([item for item in self if kept(item)])
 
-    def text(self) -> Piece:
-        """The entries as JSON text, comma-separated, without brackets: one join of few pieces."""
+    def after(self, count: int) -> Self:
+        """Without the first `count` entries. Linear; texts are copied as in `keep`."""
+        return self._reduced(self._tape.items[count : self._length])
+
+    def _reduced(self, items: list[E]) -> Self:
+        if len(items) == self._length:
+            return self
+        if 2 * len(items) < self._length:
+            items = [item.detached() for item in items]
+        return type(self)(items)
+
+    def render(self) -> list[Piece]:
+        """The JSON array, in few pieces to be joined: the past is one of them."""
         count, joined = self._tape.joined
         length = self._length
         if count == length:
-            return joined
-        if count > length:
-            return b",".join([memoryview(item.body) for item in self])
-        loose: list[Piece] = [memoryview(item.body) for item in islice(self._tape.items, count, length)]
-        if count:
-            loose.insert(0, joined)
-        text = b",".join(loose)
-        if length - count >= LOOSE_LIMIT or count == 0:
-            self._tape.joined = (length, text)
-        return text
+            return [b"[", joined, b"]"]
+        start = count if count < length else 0
+        loose = b",".join([memoryview(item.body) for item in self._tape.items[start:length]])
+        past: list[Piece] = [joined, b","] if start else []
+        if count == 0 or length - count >= LOOSE_LIMIT:
+            loose = b"".join((*past, loose))
+            self._tape.joined = (length, loose)
+            past = []
+        return [b"[", *past, loose, b"]"]
 
 
 _TEXTS = msgspec.json.Decoder(list[msgspec.Raw])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import msgspec
 
 from app.spec.codec import encode
-from app.spec.entries import NO_TEXT, Entries, Piece, kebab, parse_array
+from app.spec.entries import NO_TEXT, Entries, kebab, parse_array
 from app.spec.typed import Int64
 
 
@@ -38,10 +40,6 @@ class SnapshotLog(Entries[SnapshotLogEntry]):
         text = encode({"timestamp-ms": timestamp_ms, "snapshot-id": snapshot_id})
         return self.append(SnapshotLogEntry(timestamp_ms=timestamp_ms, snapshot_id=snapshot_id, body=msgspec.Raw(text)))
 
-    def render(self) -> list[Piece]:
-        """The JSON array, in pieces to be joined."""
-        return [b"[", self.text(), b"]"]
-
 
 class MetadataLog(Entries[MetadataLogEntry]):
     __slots__ = ()
@@ -57,12 +55,7 @@ class MetadataLog(Entries[MetadataLogEntry]):
         surplus = len(self) - limit
         if surplus <= 0:
             return self, ()
-        entries = list(self)
-        return MetadataLog(entry.detached() for entry in entries[surplus:]), tuple(entries[:surplus])
-
-    def render(self) -> list[Piece]:
-        """The JSON array, in pieces to be joined."""
-        return [b"[", self.text(), b"]"]
+        return self.after(surplus), tuple(islice(self, surplus))
 
 
 def parse_snapshot_log(raw: msgspec.Raw, path: str) -> SnapshotLog:
@@ -70,4 +63,5 @@ def parse_snapshot_log(raw: msgspec.Raw, path: str) -> SnapshotLog:
 
 
 def parse_metadata_log(raw: msgspec.Raw, path: str) -> MetadataLog:
-    return MetadataLog(*parse_array(raw, path, MetadataLogEntry))
+    # Few and long-lived entries: as views they would keep a large document in memory.
+    return MetadataLog(*parse_array(raw.copy(), path, MetadataLogEntry))

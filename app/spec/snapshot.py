@@ -13,7 +13,7 @@ import msgspec
 
 from app.errors import SpecError
 from app.spec.codec import decode, encode
-from app.spec.entries import NO_TEXT, Entries, Piece, kebab, parse_array
+from app.spec.entries import NO_TEXT, Entries, kebab, parse_array
 from app.spec.logs import MetadataLog, MetadataLogEntry, SnapshotLog, SnapshotLogEntry
 from app.spec.ref import MAIN, SnapshotRef, parse_ref, ref_to_json
 from app.spec.typed import Int32, Int64, convert_typed, decode_typed, drop_nulls
@@ -170,10 +170,6 @@ class Snapshots(Entries[Snapshot]):
 
     def ancestry(self, snapshot_id: int) -> Ancestry:
         return Ancestry(self, snapshot_id)
-
-    def render(self) -> list[Piece]:
-        """The JSON array, in pieces to be joined."""
-        return [b"[", self.text(), b"]"]
 
     def verify(self, path: str) -> None:
         """Look at everything in every snapshot, as a Java reader does: summary values that are no strings, say."""

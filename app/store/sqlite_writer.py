@@ -119,8 +119,8 @@ class Writer:
                 self._connection.execute("ROLLBACK")
             else:
                 self._execute_commit()
-        except _GroupLost as lost:
-            self._fail(group, Unavailable(f"The database cannot be written: {lost}"))
+        except (_GroupLost, sqlite3.Error) as error:
+            self._fail(group, Unavailable(f"The database cannot be written: {error}"))
         except IcekeelError as error:
             self._fail(group, error)
         except Exception as error:
@@ -134,9 +134,11 @@ class Writer:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 return
+            except sqlite3.ProgrammingError:
+                self._reopen()  # an earlier failure left no connection
             except sqlite3.Error as error:
                 if not is_busy(error):
-                    raise Unavailable(f"The database cannot be written: {error}") from error
+                    raise
                 if time.monotonic() > deadline:
                     raise Unavailable("The database is busy: another process holds its write lock") from error
             time.sleep(random.uniform(0.001, 0.01))

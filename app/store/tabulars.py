@@ -71,16 +71,18 @@ NAMES: Final = Statement(
     rows=True,
 )
 
-_OVERLAP = (namespace.c.path, tabular.c.name, tabular.c.kind, tabular.c.uuid, tabular.c.location)
+_PATH = select(namespace.c.path).where(namespace.c.namespace_id == tabular.c.namespace_id).scalar_subquery()
+_OVERLAP = (_PATH, tabular.c.name, tabular.c.kind, tabular.c.uuid, tabular.c.location)
 AT_OR_ABOVE: Final = Statement(
-    select(*_OVERLAP).select_from(_JOINED).where(
+    select(*_OVERLAP).where(
         tabular.c.warehouse == param("warehouse"),
         or_(*(tabular.c.location_key == param(f"key{i}") for i in range(ANCESTORS))),
     ),
     rows=True,
 )
 BELOW: Final = Statement(
-    select(*_OVERLAP).select_from(_JOINED).where(
+    select(*_OVERLAP)
+    .where(
         tabular.c.warehouse == param("warehouse"),
         tabular.c.location_key >= param("below_from"),
         tabular.c.location_key < param("below_to"),
@@ -254,6 +256,7 @@ def _columns(columns: Columns) -> dict[str, Any]:
 
 
 def create(op: CreateTabular) -> Program[None]:
+    """The unit holds the warehouse's location lock already when the location is exclusive."""
     key = location_key(op.location)
     target = {
         "warehouse": op.warehouse,
@@ -261,8 +264,6 @@ def create(op: CreateTabular) -> Program[None]:
         "name": checked_name(op.name),
         "uuid": op.uuid,
     }
-    if op.exclusive_location:
-        yield Lock(op.warehouse)
     found = yield Call(_TARGET, target)
     if not found.rows:
         raise NoSuchNamespace.named(op.namespace)

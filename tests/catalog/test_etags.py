@@ -34,7 +34,7 @@ def test_forms_that_name_the_tag(header: str) -> None:
     assert matches(header, TAG)
 
 
-@pytest.mark.parametrize("header", [None, "", '"x"', f'"a{TAG[1:]}', f"{TAG[:-2]}\"", ",,,", '"', "W/"])
+@pytest.mark.parametrize("header", [None, "", '"x"', f'"a{TAG[1:]}', f'{TAG[:-2]}"', ",,,", '"', "W/"])
 def test_forms_that_do_not(header: str | None) -> None:
     """Nothing else does, malformed headers included."""
     assert not matches(header, TAG)

@@ -30,8 +30,13 @@ def test_inside_in_any_spelling(world: World, inside: str) -> None:
 @pytest.mark.parametrize(
     "outside",
     [
-        "s3://bucket/lake2", "s3://bucket", "s3://bucket/lake/../x", "s3://bucket/lake/%2e%2e/x", "gs://bucket/lake",
-        "lake", "",
+        "s3://bucket/lake2",
+        "s3://bucket",
+        "s3://bucket/lake/../x",
+        "s3://bucket/lake/%2e%2e/x",
+        "gs://bucket/lake",
+        "lake",
+        "",
     ],
 )
 def test_outside_in_any_disguise(world: World, outside: str) -> None:
@@ -74,7 +79,9 @@ def test_the_nearest_set_location_wins(world: World) -> None:
         locations.namespace_location(
             world.ctx,
             lake(),
-            Namespace(namespace_id=1, warehouse="lake", levels=("a", "b"), properties={"location": "s3://bucket/lake/own/"}),
+            Namespace(
+                namespace_id=1, warehouse="lake", levels=("a", "b"), properties={"location": "s3://bucket/lake/own/"}
+            ),
         )
     )
     assert place == "s3://bucket/lake/own"

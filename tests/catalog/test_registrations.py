@@ -38,9 +38,7 @@ def shop(world: World) -> World:
 def register(
     world: World, name: str, location: str, *, overwrite: bool = False, levels: tuple[str, ...] = NS
 ) -> LoadedTable:
-    return world.run(
-        tables.register_table(world.ctx, ALICE, HOME, levels, name, location, overwrite=overwrite)
-    )
+    return world.run(tables.register_table(world.ctx, ALICE, HOME, levels, name, location, overwrite=overwrite))
 
 
 def unregister(world: World, name: str) -> Committed:
@@ -100,7 +98,14 @@ def test_overwrite_of_a_free_name_registers(shop: World) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"", b"{", b"[]", b"{}", b"not json", b"\xff\xfe", b"\x1f\x8b broken", b'{"format-version": 99}',
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b"not json",
+        b"\xff\xfe",
+        b"\x1f\x8b broken",
+        b'{"format-version": 99}',
         b'{"format-version": 2}',
     ],
 )

@@ -150,9 +150,7 @@ def test_concurrent_duplicates_have_one_effect(shop: World) -> None:
     files = len(shop.files())
 
     async def race() -> list[object]:
-        tries = [
-            committing(world, "t", append(1, None, 1), caller=keyed(1)) for world in (shop, other) * 3
-        ]
+        tries = [committing(world, "t", append(1, None, 1), caller=keyed(1)) for world in (shop, other) * 3]
         return list(await asyncio.gather(*tries, return_exceptions=True))
 
     results = shop.run(race())

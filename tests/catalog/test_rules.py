@@ -62,9 +62,7 @@ def set_policy(
 
 
 def grant(world: World, rule: str, lifetime_ms: int = HOUR) -> Waiver:
-    return world.run(
-        rules.grant_waiver(world.ctx, ALICE, HOME, NS, "t", rule, "restated by hand", lifetime_ms)
-    )
+    return world.run(rules.grant_waiver(world.ctx, ALICE, HOME, NS, "t", rule, "restated by hand", lifetime_ms))
 
 
 def lowerable() -> str:
@@ -113,9 +111,7 @@ def test_a_property_of_the_namespace_tightens_too(shop: World) -> None:
     """For every table in it."""
     rule = code(shop)
     set_policy(shop, "t", Severity.WARN, rule)
-    shop.run(
-        namespaces.update_properties(shop.ctx, ALICE, HOME, NS, {f"icekeel.rule.{rule}": "error"}, ())
-    )
+    shop.run(namespaces.update_properties(shop.ctx, ALICE, HOME, NS, {f"icekeel.rule.{rule}": "error"}, ()))
     refusal(shop)
 
 

@@ -186,9 +186,7 @@ def test_a_lost_swap_checks_requirements_again(shop: World) -> None:
 
     store.before_write = overtake
     with pytest.raises(CommitFailed, match="Requirement failed"):
-        commit(
-            shop, "t", append(2, None, 1), [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}]
-        )
+        commit(shop, "t", append(2, None, 1), [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}])
     no_orphans(shop)
 
 

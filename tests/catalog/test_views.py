@@ -208,6 +208,4 @@ def test_the_right_uuid_in_any_case_passes(shop: World) -> None:
     """Letter case of a uuid means nothing."""
     uuid = document(create_view(shop, "v").metadata)["view-uuid"]
     right = parse_view_requirements([{"type": "assert-view-uuid", "uuid": uuid.upper()}])
-    shop.run(
-        views.replace_view(shop.ctx, ALICE, HOME, NS, "v", right, parse_view_updates([set_properties(a="1")]))
-    )
+    shop.run(views.replace_view(shop.ctx, ALICE, HOME, NS, "v", right, parse_view_updates([set_properties(a="1")])))

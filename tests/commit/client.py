@@ -25,7 +25,8 @@ Update = dict[str, Any]
 ACTIONS = (
     "append", "append", "append", "branch", "tag", "rollback", "drop-ref", "expire", "overwrite",
     "add-column", "drop-column", "rename", "old-schema", "partition", "old-spec", "sort",
-    "set-properties", "remove-properties", "statistics", "drop-statistics", "remove-schemas", "remove-specs", "location",
+    "set-properties", "remove-properties", "location", "statistics", "drop-statistics",
+    "remove-schemas", "remove-specs",
 )  # fmt: skip
 
 

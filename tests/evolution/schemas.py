@@ -10,8 +10,8 @@ from app.spec.schema import Schema, parse_schema
 from tests.evolution.tables import Json, list_of, map_of, schema, struct
 
 PRIMITIVES = (
-    "int", "long", "float", "double", "decimal(9, 2)", "decimal(12, 2)", "decimal(12, 4)", "date", "timestamp", "string",
-    "binary", "uuid", "fixed[16]", "unknown", "variant",
+    "int", "long", "float", "double", "decimal(9, 2)", "decimal(12, 2)", "decimal(12, 4)", "date", "timestamp",
+    "string", "binary", "uuid", "fixed[16]", "unknown", "variant",
 )
 NAMES = ("a", "b", "c", "d", "e", "f")
 
@@ -19,7 +19,8 @@ NAMES = ("a", "b", "c", "d", "e", "f")
 @st.composite
 def _type(draw: st.DrawFn, ids: list[int], depth: int) -> Any:
     """A type that takes its inner IDs from `ids`, a shuffled pool; a primitive once that is empty."""
-    shape = draw(st.sampled_from(["primitive", "primitive", "struct", "list", "map"] if depth and ids else ["primitive"]))
+    shapes = ["primitive", "primitive", "struct", "list", "map"] if depth and ids else ["primitive"]
+    shape = draw(st.sampled_from(shapes))
     if shape == "struct":
         return struct(*draw(_fields(ids, depth - 1, 3)))
     if shape == "list":

@@ -206,6 +206,54 @@ class Histories(RuleBasedStateMachine):
         if field_id not in self.columns():
             self.propose(evolve(*self.fields(), field(field_id, self.fresh_name(), kind, required, **more)))
 
+    def structs(self) -> list[int]:
+        """Positions of the struct columns."""
+        return [at for at, f in enumerate(self.fields()) if isinstance(f["type"], dict)]
+
+    @rule(required=st.booleans(), kind=st.sampled_from(TYPES))
+    def adds_inside_a_struct(self, required: bool, kind: str) -> None:
+        fields = self.fields()
+        for at in self.structs()[:1]:
+            added = field(self.table.last_column_id + 1, self.fresh_name(), kind, required)
+            fields[at] = {**fields[at], "type": struct(*fields[at]["type"]["fields"], added)}
+            self.propose(evolve(*fields), legal=not required)
+
+    @rule(which=st.integers(0, 3))
+    def drops_inside_a_struct(self, which: int) -> None:
+        fields = self.fields()
+        for at in self.structs()[:1]:
+            inner = list(fields[at]["type"]["fields"])
+            if len(inner) > 1:
+                inner.pop(which % len(inner))
+                fields[at] = {**fields[at], "type": struct(*inner)}
+                self.propose(evolve(*fields), legal=True)
+
+    @rule(back=st.integers(1, 12), which=st.integers(0, 5), extra=st.booleans(), relaxed=st.booleans())
+    def restores_a_column(self, back: int, which: int, extra: bool, relaxed: bool) -> None:
+        """A column of some older schema that the current one lacks, at the top or inside a struct, maybe changed."""
+        ids = self.table.schemas.ids
+        old = self.table.schemas.get(ids[-back % len(ids)])
+        assert old is not None
+        present, fields = self.columns(), self.fields()
+        missing = [f for f in schema_to_json(old)["fields"] if f["id"] not in present]
+        if missing:
+            again = {**missing[which % len(missing)], "name": self.fresh_name()}
+            if isinstance(again["type"], dict) and extra:
+                added = field(self.table.last_column_id + 1, self.fresh_name(), "int", True)
+                again["type"] = struct(*again["type"]["fields"], added)
+            if not set(columns_of([again])) & set(present):
+                self.propose(evolve(*fields, {**again, "required": again["required"] and not relaxed}))
+            return
+        for at, f in enumerate(fields):
+            was = next((o for o in schema_to_json(old)["fields"] if o["id"] == f["id"]), None)
+            if was is None or not isinstance(f["type"], dict) or not isinstance(was["type"], dict):
+                continue
+            gone = [{**i, "name": self.fresh_name()} for i in was["type"]["fields"] if i["id"] not in present]
+            if gone:
+                fields[at] = {**f, "type": struct(*f["type"]["fields"], gone[which % len(gone)])}
+                self.propose(evolve(*fields))
+                return
+
     @rule()
     def flattens(self) -> None:
         fields = self.fields()

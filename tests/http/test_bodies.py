@@ -13,6 +13,7 @@ from tests.http.samples import error, fresh
 from tests.server import Server
 
 LIMIT = 100_000
+HEAD = b"POST /v1/namespaces HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +25,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def test_an_announced_body_beyond_the_limit_is_413(small: Server) -> None:
     """Refused by its Content-Length, before a byte of it is read."""
-    head = f"POST /v1/namespaces HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {LIMIT + 1}\r\n\r\n"
-    answer = wire.send(small, head.encode())
+    answer = wire.send(small, HEAD + f"Content-Length: {LIMIT + 1}\r\n\r\n".encode())
     assert answer.status == 413 and b'"code":413' in answer.body and b"ICEKEEL_BODY_LIMIT" in answer.body
 
 
@@ -64,9 +64,8 @@ def test_the_connection_is_usable_after_a_413(small: Server) -> None:
 
 def test_a_slow_body_is_408(small: Server) -> None:
     """A sender that stops half-way does not hold the server for ever."""
-    head = b"POST /v1/namespaces HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"
     began = time.monotonic()
-    answer = wire.send(small, head)
+    answer = wire.send(small, HEAD + b"Content-Length: 50\r\n\r\n{")
     assert answer.status == 408 and b'"code":408' in answer.body
     assert 0.3 < time.monotonic() - began < 10
 
@@ -76,11 +75,7 @@ def test_a_broken_off_body_does_nothing(small: Server) -> None:
     name = fresh("half")
     body = f'{{"namespace":["{name}"]}}'.encode()
     with socket.create_connection(("127.0.0.1", small.port)) as connection:
-        connection.sendall(
-            b"POST /v1/namespaces HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-            + f"Content-Length: {len(body) + 1}\r\n\r\n".encode()
-            + body
-        )
+        connection.sendall(HEAD + f"Content-Length: {len(body) + 1}\r\n\r\n".encode() + body)
     with small.client() as http:
         assert http.head(f"/v1/namespaces/{name}").status_code == 404
 
@@ -108,10 +103,7 @@ def test_expect_continue_is_answered(small: Server) -> None:
     """curl waits for 100 Continue before it sends a large body."""
     body = f'{{"namespace":["{fresh("expect")}"]}}'.encode()
     with socket.create_connection(("127.0.0.1", small.port), timeout=10) as connection:
-        connection.sendall(
-            b"POST /v1/namespaces HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n"
-            + f"Content-Length: {len(body)}\r\n\r\n".encode()
-        )
+        connection.sendall(HEAD + b"Expect: 100-continue\r\n" + f"Content-Length: {len(body)}\r\n\r\n".encode())
         assert connection.recv(4096).startswith(b"HTTP/1.1 100")
         connection.sendall(body)
         assert connection.recv(4096).startswith(b"HTTP/1.1 200")

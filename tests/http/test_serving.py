@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import httpx
-import pytest
 
 from tests.http.conftest import MakeServer
 from tests.http.samples import fresh, namespace, set_property, table
@@ -30,6 +31,7 @@ def serve(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         timeout=60,
+        check=False,
     )
 
 
@@ -45,26 +47,11 @@ def test_the_home_is_private(server: Server) -> None:
     assert server.home.stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        ({"PORT": "tcp://10.0.0.1:8181"}, "ICEKEEL_PORT must be a valid integer"),
-        ({"PORT": "70000"}, "ICEKEEL_PORT must be less than or equal to 65535"),
-        ({"WORKERS": "0"}, "ICEKEEL_WORKERS must be greater than or equal to 1"),
-        ({"DATABASE_URL": "mysql://x"}, "ICEKEEL_DATABASE_URL must start with sqlite:/// or postgresql://"),
-        ({"WAREHOUSE_OPTIONS": "{"}, "ICEKEEL_WAREHOUSE_OPTIONS must be a JSON object"),
-        ({"LOG_LEVEL": "loud"}, "ICEKEEL_LOG_LEVEL must be 'debug'"),
-        ({"TOKN": "secret"}, "ICEKEEL_TOKN: no such setting; did you mean ICEKEEL_TOKEN?"),
-        ({"HOST": "0.0.0.0"}, "no ICEKEEL_TOKEN is set"),
-        ({"HOST": "203.0.113.7", "TOKEN": "x"}, "Cannot listen on 203.0.113.7"),
-    ],
-)
-def test_a_wrong_setting_stops_the_start_with_one_line(tmp_path: Path, settings: dict[str, str], told: str) -> None:
+def test_a_wrong_setting_stops_the_start_with_one_line(tmp_path: Path) -> None:
     """Exit code 2 and one clear line, without a traceback and without the value of a secret."""
-    done = serve("--home", str(tmp_path / "home"), **{"PORT": "0", **settings})
+    done = serve("--home", str(tmp_path / "home"), TOKN="secret")
     assert done.returncode == 2
-    assert done.stderr.count("\n") == 1 and told in done.stderr
-    assert "secret" not in done.stderr
+    assert done.stderr == "icekeel: ICEKEEL_TOKN: no such setting; did you mean ICEKEEL_TOKEN?\n"
 
 
 def test_a_taken_port_is_one_line(server: Server, tmp_path: Path) -> None:
@@ -74,19 +61,13 @@ def test_a_taken_port_is_one_line(server: Server, tmp_path: Path) -> None:
     assert done.stderr == f"icekeel: Cannot listen on 127.0.0.1:{server.port}: Address already in use\n"
 
 
-def test_a_home_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
-    """A file stands where the folder should be."""
-    (tmp_path / "file").write_text("")
-    done = serve("--home", str(tmp_path / "file" / "home"), "--port", "0")
-    assert done.returncode == 2 and "ICEKEEL_HOME" in done.stderr and done.stderr.count("\n") == 1
-
-
 def test_a_database_of_a_newer_server_stops_the_start(make_server: MakeServer) -> None:
     """One clear line instead of damage."""
     server = make_server()
     server.stop()
-    script = "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute(\"update alembic_version set version_num='9999'\"); c.commit()"
-    subprocess.run([sys.executable, "-c", script, str(server.home / "icekeel.db")], check=True)
+    with closing(sqlite3.connect(server.home / "icekeel.db")) as database:
+        database.execute("UPDATE alembic_version SET version_num = '9999'")
+        database.commit()
     done = serve("--home", str(server.home), "--port", "0")
     assert done.returncode == 2 and "newer than this server" in done.stderr and done.stderr.count("\n") == 1
 
@@ -201,16 +182,3 @@ def test_the_log_is_json_when_asked(make_server: MakeServer) -> None:
         http.get("/v1/config", headers={"x-request-id": "look-for-me"})
     line = next(line for line in server.output().splitlines() if "look-for-me" in line)
     assert line.startswith("{") and '"message": "GET /v1/config 200"' in line
-
-
-def test_db_commands(tmp_path: Path) -> None:
-    """check is 1 before upgrade and 0 after it; current tells the schema."""
-
-    def db(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "app.cli", "db", *arguments, "--home", str(tmp_path / "home")]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
-
-    assert db("check").returncode == 1
-    assert db("upgrade").returncode == 0
-    assert db("check").returncode == 0
-    assert '"status": "current"' in db("current", "--format", "json").stdout

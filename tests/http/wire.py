@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tests.server import Server
@@ -45,10 +46,8 @@ def send(server: Server, request: bytes, *, half_close: bool = False) -> Raw:
                 body += piece
         else:
             connection.settimeout(0.3)
-            try:
+            with suppress(TimeoutError):
                 body += connection.recv(65536)
-            except TimeoutError:
-                pass
         return Raw(int(lines[0].split(" ")[1]), headers, body)
 
 

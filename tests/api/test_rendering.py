@@ -1,0 +1,55 @@
+"""`app.api.rendering`: documents are spliced, headers are ASCII."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.api.rendering import commit_answer, table_answer
+from app.catalog.answers import Committed, LoadedTable, NotModified
+from app.rules import Finding, Severity
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
+
+
+def finding(message: str) -> Finding:
+    return Finding(code="ICE701", rule="r", severity=Severity.WARN, message=message, fix="f", spec="s")
+
+
+@given(TEXT, TEXT, st.dictionaries(TEXT, TEXT, max_size=3))
+def test_a_loaded_table_is_valid_json(location: str, value: str, config: dict[str, str]) -> None:
+    """Whatever location, document and config hold."""
+    document = json.dumps({"x": value}).encode()
+    answer = table_answer(LoadedTable(location or None, document, config, '"tag"'))
+    body = json.loads(answer.body)
+    assert body["metadata"] == {"x": value} and body["config"] == config
+    assert body.get("metadata-location", "") == location
+    assert (b"ETag", b'"tag"') in answer.raw_headers
+
+
+def test_not_modified_is_the_tag_alone() -> None:
+    """No body, no length, no type."""
+    answer = table_answer(NotModified('"t"'))
+    assert (answer.status_code, answer.body, answer.raw_headers) == (304, b"", [(b"ETag", b'"t"')])
+
+
+@given(st.lists(TEXT, max_size=5))
+def test_findings_travel_as_ascii_json(messages: list[str]) -> None:
+    """Column names of any script, line ends and quotes included, in one header that every client takes."""
+    answer = commit_answer(Committed("l", b"{}", '"t"', tuple(finding(message) for message in messages)))
+    headers = dict(answer.raw_headers)
+    if not messages:
+        assert b"Icekeel-Findings" not in headers
+        return
+    value = headers[b"Icekeel-Findings"]
+    assert value.isascii() and b"\r" not in value and b"\n" not in value
+    assert [entry["message"] for entry in json.loads(value)] == messages
+
+
+def test_the_findings_header_is_bounded() -> None:
+    """Clients and proxies cut headers at 8 KB."""
+    many = tuple(finding("x" * 300) for _ in range(100))
+    value = dict(commit_answer(Committed("l", b"{}", '"t"', many)).raw_headers)[b"Icekeel-Findings"]
+    assert len(value) <= 4000 and len(json.loads(value)) >= 10

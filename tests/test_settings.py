@@ -1,0 +1,134 @@
+"""`app.settings`: what an operator sets, and how a mistake is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.errors import BadSettings
+from app.main import check_exposure, default_warehouse
+from app.settings import Settings, read_settings
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def test_the_defaults_are_embedded_and_local(tmp_path: Path) -> None:
+    """SQLite and a warehouse below ~/.icekeel, on loopback, without a token."""
+    settings = read_settings()
+    assert settings.home == tmp_path / ".icekeel"
+    assert settings.database == f"sqlite:///{tmp_path}/.icekeel/icekeel.db" and settings.embedded
+    assert settings.warehouse_location == f"{tmp_path}/.icekeel/warehouse"
+    assert (settings.host, settings.port, settings.workers, settings.secret) == ("127.0.0.1", 8181, 1, None)
+    check_exposure(settings)
+
+
+def test_the_command_line_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over the environment, where it says something."""
+    monkeypatch.setenv("ICEKEEL_PORT", "1")
+    monkeypatch.setenv("ICEKEEL_WORKERS", "3")
+    settings = read_settings({"port": 2, "workers": None})
+    assert (settings.port, settings.workers) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("PORT", "tcp://10.0.0.1:8181", "ICEKEEL_PORT must be a valid integer"),
+        ("PORT", "70000", "ICEKEEL_PORT must be less than or equal to 65535"),
+        ("WORKERS", "0", "ICEKEEL_WORKERS must be greater than or equal to 1"),
+        ("DATABASE_URL", "mysql://u:hunter2@h/d", "ICEKEEL_DATABASE_URL must start with sqlite:/// or postgresql://"),
+        ("WAREHOUSE_OPTIONS", "{", "ICEKEEL_WAREHOUSE_OPTIONS must be a JSON object"),
+        (
+            "WAREHOUSE_OPTIONS",
+            '{"s3.secret-access-key":["hunter2"]}',
+            "ICEKEEL_WAREHOUSE_OPTIONS (s3.secret-access-key) must",
+        ),
+        ("LOG_LEVEL", "loud", "ICEKEEL_LOG_LEVEL must be 'debug'"),
+        ("BODY_LIMIT", "10", "ICEKEEL_BODY_LIMIT must be"),
+        ("TOKN", "hunter2", "ICEKEEL_TOKN: no such setting; did you mean ICEKEEL_TOKEN?"),
+        ("ALLOWED_LOCATION", "/x", "did you mean ICEKEEL_ALLOWED_LOCATIONS?"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, name: str, value: str, told: str) -> None:
+    """With the variable's name, and never with a value that may be secret."""
+    monkeypatch.setenv(f"ICEKEEL_{name}", value)
+    with pytest.raises(BadSettings) as refused:
+        read_settings()
+    assert told in refused.value.message and "\n" not in refused.value.message
+    assert "hunter2" not in refused.value.message
+
+
+def test_what_kubernetes_sets_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service called icekeel brings variables of that prefix into every container."""
+    monkeypatch.setenv("ICEKEEL_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("ICEKEEL_SERVICE_PORT", "8181")
+    monkeypatch.setenv("ICEKEEL_PORT_8181_TCP_ADDR", "10.0.0.1")
+    read_settings()
+
+
+def test_empty_variables_count_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compose files pass variables on that nobody set; an empty token must not become a token."""
+    for name in ("TOKEN", "DATABASE_URL", "WAREHOUSE", "ALLOWED_LOCATIONS", "WAREHOUSE_OPTIONS"):
+        monkeypatch.setenv(f"ICEKEEL_{name}", "")
+    settings = read_settings()
+    assert settings.secret is None and settings.database_url is None and settings.warehouse is None
+    assert settings.allowed_locations == () and settings.warehouse_options == {}
+
+
+def test_locations_are_a_comma_separated_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blanks around the commas do not count."""
+    monkeypatch.setenv("ICEKEEL_ALLOWED_LOCATIONS", "s3://a/b, file:/tmp ,")
+    assert read_settings().allowed_locations == ("s3://a/b", "file:/tmp")
+
+
+def test_a_token_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither are storage credentials."""
+    monkeypatch.setenv("ICEKEEL_TOKEN", "hunter2")
+    monkeypatch.setenv("ICEKEEL_WAREHOUSE_OPTIONS", '{"s3.secret-access-key":"hunter2"}')
+    settings = read_settings()
+    assert settings.secret == "hunter2"
+    assert "hunter2" not in repr(settings)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "203.0.113.7", "db.example"])
+def test_other_machines_are_not_served_without_a_token(host: str) -> None:
+    """Unless a token is set, or it is said that this is meant."""
+    with pytest.raises(BadSettings):
+        check_exposure(Settings(host=host))
+    check_exposure(Settings(host=host, allow_anonymous=True))
+    check_exposure(Settings(host=host, token="x"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.9.9.9"])
+def test_this_machine_is_served(host: str) -> None:
+    """Loopback needs no token."""
+    check_exposure(Settings(host=host))
+
+
+def test_a_home_with_odd_characters_makes_a_good_url() -> None:
+    """The path is quoted inside the database URL."""
+    assert read_settings({"home": "/a b/c%d"}).database == "sqlite:////a%20b/c%25d/icekeel.db"
+
+
+def test_a_home_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    """A file stands where the folder should be."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadSettings) as refused:
+        read_settings({"home": str(tmp_path / "file" / "home")}).make_home()
+    assert refused.value.message.startswith("ICEKEEL_HOME: cannot make ")
+
+
+def test_credentials_are_kept_from_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Storage options reach clients through /v1/config, keys must not be among them."""
+    monkeypatch.setenv(
+        "ICEKEEL_WAREHOUSE_OPTIONS",
+        '{"s3.endpoint":"http://s3","s3.access-key-id":"a","s3.secret-access-key":"b","s3.session-token":"c",'
+        '"gcs.service-account-key":"d","adls.sas-token.x":"e","adls.account-key":"f","s3.region":"r"}',
+    )
+    warehouse = default_warehouse(read_settings())
+    assert dict(warehouse.storage) == {"s3.endpoint": "http://s3", "s3.region": "r"}
+    assert set(warehouse.secrets.values()) == set("abcdef")
