@@ -3,6 +3,7 @@
 VENV ?= .venv
 ARGS ?=
 WORKERS ?= 2
+BENCH ?= $(filter-out __%,$(basename $(notdir $(wildcard bench/*.py))))
 
 # The first interpreter on PATH that is new enough.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -43,8 +44,8 @@ format: $(VENV)/.lint ## rewrite the code the way lint wants it
 engines: $(VENV)/.test ## real engines, JVM, reference suites, at most 30 minutes (FULL=1: the long proofs)
 	FULL=$(FULL) $(PYTEST) -m engines --session-timeout $(if $(FULL),7200,1800) --timeout $(if $(FULL),3600,900) $(ARGS)
 
-bench: $(VENV)/.test ## measure the hot paths (ARGS are passed on)
-	$(BIN)/python -m bench $(ARGS)
+bench: $(VENV)/.test ## measure (BENCH="judge" for one of bench/*.py, ARGS are passed on)
+	@for name in $(BENCH); do echo "== bench/$$name.py"; $(BIN)/python -m bench.$$name $(ARGS) || exit 1; done
 
 openapi: install ## write the OpenAPI documents again
 	$(BIN)/icekeel openapi > openapi/icekeel.json

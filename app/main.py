@@ -194,6 +194,7 @@ def _layers(router: ASGIApp, settings: Settings, context: Context, metrics: Metr
 def _metrics(settings: Settings) -> Metrics:
     metrics = Metrics({"worker": str(os.getpid())} if settings.workers > 1 else None)
     metrics.describe("refusals", "Schema changes refused, by rule code.")
+    metrics.describe("commits", "Commits answered with success, by kind.")
     metrics.describe("commit_conflicts", "Commits that did not see the present state and were answered 409.")
     return metrics
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.azurite import Azure, azurite
+from tests.azurite import CannotStart as CannotStartAzure
 from tests.postgres import CannotStart as CannotStartPostgres
 from tests.postgres import Postgres, postgres
 from tests.seaweedfs import S3, CannotStart, seaweedfs
@@ -32,6 +34,20 @@ def postgres_server() -> Iterator[Postgres]:
     try:
         running = server.__enter__()
     except CannotStartPostgres as reason:
+        pytest.skip(str(reason))
+    try:
+        yield running
+    finally:
+        server.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azure]:
+    """A real Azure Blob protocol; tests that need it skip with the reason where it cannot start."""
+    server = azurite(tmp_path_factory.mktemp("azurite"))
+    try:
+        running = server.__enter__()
+    except CannotStartAzure as reason:
         pytest.skip(str(reason))
     try:
         yield running

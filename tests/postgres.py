@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 
-import asyncpg
+import asyncpg  # type: ignore[import-untyped]  # it ships no types
 
 from app.store import migrate
 from app.store.schema import metadata
@@ -68,7 +69,7 @@ class Postgres:
         self.execute(f"CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8'")
         return self.url(name)
 
-    def account_of(self) -> dict[str, object]:
+    def account_of(self) -> dict[str, Any]:
         """What lets another process run under the server's account."""
         return _as(self._account)
 
@@ -121,7 +122,7 @@ class Postgres:
             time.sleep(0.05)
 
 
-def _as(account: str | None) -> dict[str, object]:
+def _as(account: str | None) -> dict[str, Any]:
     return {} if account is None else {"user": account, "group": pwd.getpwnam(account).pw_gid, "extra_groups": []}
 
 

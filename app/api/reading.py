@@ -15,6 +15,7 @@ from app.spec import codec
 from app.web.bodies import read_body
 from app.web.callers import client_of, is_iceberg_java
 from app.web.guard import PRINCIPAL
+from app.web.metrics import Metrics
 from app.web.paths import decode_levels, decode_query, decode_segment
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -27,6 +28,12 @@ Body = dict[str, codec.Json]
 def context(request: Request) -> Context:
     found: Context = request.app.state.catalog
     return found
+
+
+def count(request: Request, name: str, amount: float = 1, **labels: str) -> None:
+    """Add to a counter of the process."""
+    metrics: Metrics = request.app.state.metrics
+    metrics.count(name, amount, **labels)
 
 
 def warehouse(request: Request) -> str:

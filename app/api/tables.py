@@ -83,17 +83,17 @@ async def update_table(request: Request) -> Answer:
     body, raw = await reading.json_body(request)
     requirements = parse_table_requirements(codec.optional(body, "requirements", []), "$.requirements")
     updates = parse_table_updates(codec.required(body, "updates"), "$.updates")
-    return commit_answer(
-        await commits.commit_table(
-            reading.context(request),
-            reading.caller(request, raw),
-            reading.warehouse(request),
-            reading.levels(request),
-            reading.segment(request, "table"),
-            requirements,
-            updates,
-        )
+    committed = await commits.commit_table(
+        reading.context(request),
+        reading.caller(request, raw),
+        reading.warehouse(request),
+        reading.levels(request),
+        reading.segment(request, "table"),
+        requirements,
+        updates,
     )
+    reading.count(request, "commits", kind="table")
+    return commit_answer(committed)
 
 
 @routes.declare(

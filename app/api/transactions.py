@@ -48,6 +48,7 @@ async def commit_transaction(request: Request) -> Answer:
     await commits.commit_transaction(
         reading.context(request), reading.caller(request, raw), reading.warehouse(request), changes
     )
+    reading.count(request, "commits", kind="transaction")
     return no_content()
 
 

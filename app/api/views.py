@@ -72,17 +72,17 @@ async def replace_view(request: Request) -> Answer:
     body, raw = await reading.json_body(request)
     requirements = parse_view_requirements(codec.optional(body, "requirements", []), "$.requirements")
     updates = parse_view_updates(codec.required(body, "updates"), "$.updates")
-    return view_answer(
-        await views.replace_view(
-            reading.context(request),
-            reading.caller(request, raw),
-            reading.warehouse(request),
-            reading.levels(request),
-            reading.segment(request, "view"),
-            requirements,
-            updates,
-        )
+    committed = await views.replace_view(
+        reading.context(request),
+        reading.caller(request, raw),
+        reading.warehouse(request),
+        reading.levels(request),
+        reading.segment(request, "view"),
+        requirements,
+        updates,
     )
+    reading.count(request, "commits", kind="view")
+    return view_answer(committed)
 
 
 @routes.declare(

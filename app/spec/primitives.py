@@ -141,7 +141,7 @@ class UnknownType(PrimitiveType, msgspec.Struct, frozen=True):
         return "unknown"
 
 
-class GeometryType(PrimitiveType, msgspec.Struct, frozen=True, eq=False):
+class GeometryType(PrimitiveType, msgspec.Struct, frozen=True):
     """Two are equal when their coordinate reference systems differ at most in letter case."""
 
     crs: str = DEFAULT_CRS
@@ -160,7 +160,7 @@ class GeometryType(PrimitiveType, msgspec.Struct, frozen=True, eq=False):
         return f"geometry({self.crs})"
 
 
-class GeographyType(PrimitiveType, msgspec.Struct, frozen=True, eq=False):
+class GeographyType(PrimitiveType, msgspec.Struct, frozen=True):
     """Equality ignores the letter case of the coordinate reference system; `algorithm` is lower case."""
 
     crs: str = DEFAULT_CRS

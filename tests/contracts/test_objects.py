@@ -1,4 +1,4 @@
-"""What `ports.Objects` promises, on a local disk and on a real S3."""
+"""What `ports.Objects` promises, on a local disk, on a real S3 and, among the engine tests, on Azure's emulator."""
 
 from __future__ import annotations
 
@@ -50,11 +50,20 @@ def run(work: Coroutine[object, object, T]) -> T:
     return asyncio.run(work)
 
 
-@pytest.fixture(scope="module", params=["disk", "s3"])
+@pytest.fixture(scope="module", params=["disk", "s3", pytest.param("adls", marks=pytest.mark.engines)])
 def warehouse(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     stores = WarehouseObjects()
     if request.param == "disk":
         record = Warehouse(name="disk", location=str(tmp_path_factory.mktemp("warehouse")))
+    elif request.param == "adls":
+        emulator = request.getfixturevalue("azure")
+        emulator.create_container("contract")
+        record = Warehouse(
+            name="adls",
+            location=f"abfss://contract@{emulator.account}.dfs.core.windows.net/wh",
+            storage={"adls.endpoint": emulator.endpoint},
+            secrets={"adls.account-key": emulator.key},
+        )
     else:
         server = request.getfixturevalue("s3")
         record = Warehouse(
@@ -226,10 +235,12 @@ def test_names_are_taken_literally(place: Place, name: str) -> None:
 
 
 def test_every_spelling_of_a_location_is_the_same_object(place: Place) -> None:
-    """`s3`, `s3a`, `s3n`, and `file:/x`, `file:///x`, `/x`: one object, and lists answer in the spelling asked."""
+    """`s3` is `s3a`, `/x` is `file:///x`, `abfss` is `abfs`: one object, and lists answer in the spelling asked."""
     location = place.create("spelled/a", b"same")
     if location.startswith("s3://"):
         others = [location.replace("s3://", f"{scheme}://") for scheme in ("s3a", "s3n")]
+    elif location.startswith("abfss://"):
+        others = [location.replace("abfss://", f"{scheme}://") for scheme in ("abfs", "wasbs")]
     else:
         others = [f"file:{location}", f"file://{location}", f"file://localhost{location}"]
     for other in others:

@@ -89,6 +89,13 @@ def test_a_malformed_path_is_400(server: Server, path: str) -> None:
 @pytest.mark.parametrize(
     "raw",
     [
+        b"POST /v1/namespaces HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST /v1/namespaces HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef",
+        b"POST /v1/namespaces HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\nabcde",
+        b"GET /v1/config HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"GET /v1/config HTTP/1.1\r\n\r\n",
+        b"GET /v1/config HTTP/1.1\r\nHost: a\r\nX: a\x00b\r\n\r\n",
+        b"GET /v1/config HTTP/1.1\r\nHost: a\r\nX : a\r\n\r\n",
         b"GARBAGE\r\n\r\n",
         b"GET /v1/\xff HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
         b"GET  HTTP/1.1\r\n\r\n",

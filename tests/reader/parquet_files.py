@@ -8,6 +8,7 @@ the table of Arrow types.
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -139,11 +140,11 @@ def trees(array: Any, kind: Type) -> list[Any]:
             found: list[Any] = [{i: values[at] for i, values in children} for at in range(len(array))]
         case ListType():
             inner, offsets = trees(array.values, kind.element), array.offsets.to_pylist()
-            found = [inner[start:stop] for start, stop in zip(offsets, offsets[1:], strict=False)]
+            found = [inner[start:stop] for start, stop in itertools.pairwise(offsets)]
         case MapType():
             pairs = list(zip(trees(array.keys, kind.key), trees(array.items, kind.value), strict=True))
             offsets = array.offsets.to_pylist()
-            found = [pairs[start:stop] for start, stop in zip(offsets, offsets[1:], strict=False)]
+            found = [pairs[start:stop] for start, stop in itertools.pairwise(offsets)]
         case UuidType():
             found = [None if value is None else UUID(bytes=value) for value in array.to_pylist()]
         case _:

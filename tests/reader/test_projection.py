@@ -343,7 +343,8 @@ def test_two_file_columns_that_map_to_one_id_are_a_fault() -> None:
 
 def test_a_dot_in_a_mapped_name_is_part_of_the_name() -> None:
     """`a.b` is the column `a.b`, never child `b` of `a`."""
-    names = '[{"field-id": 1, "names": ["a.b"]}, {"field-id": 2, "names": ["a"], "fields": [{"field-id": 3, "names": ["b"]}]}]'
+    child = '{"field-id": 3, "names": ["b"]}'
+    names = f'[{{"field-id": 1, "names": ["a.b"]}}, {{"field-id": 2, "names": ["a"], "fields": [{child}]}}]'
     requested = of(field(1, "x", "int"), field(2, "y", struct(field(3, "z", "int"))))
     literal = bare(of(field(7, "a.b", "int")))
     assert answers(plan(literal, requested, names)) == {1: 0, 2: "null"}

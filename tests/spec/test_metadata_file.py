@@ -42,7 +42,7 @@ def test_a_small_file_cannot_unpack_beyond_the_limit() -> None:
     assert len(decode(bomb, NEW_GZIP, limit=1_000_000)) == 1_000_000
 
 
-@pytest.mark.parametrize("data", [b"{}", gzip.compress(TEXT)[:-5], b"\x1f\x8b" + b"junk" * 10, b""])
+@pytest.mark.parametrize("data", [b"{}", gzip.compress(TEXT, mtime=0)[:-5], b"\x1f\x8b" + b"junk" * 10, b""])
 def test_a_damaged_gzip_file_is_a_bad_document(data: bytes) -> None:
     """Never a crash."""
     with pytest.raises(SpecError):

@@ -21,7 +21,7 @@ from app.store.paths import (
 )
 
 LEVEL = st.text(
-    st.characters(exclude_categories=("Cs",), exclude_characters="\x00\x1f"), min_size=1, max_size=4
+    st.characters(codec="utf-8", exclude_characters="\x00\x1f"), min_size=1, max_size=4
 )  # fmt: skip
 LEVELS = st.lists(LEVEL, min_size=1, max_size=4).map(tuple)
 SEGMENTS = st.lists(st.sampled_from(["a", "b", "a0", "a.b", "a-", "A", "ab", "%2F", "ü", "a b", "/"]), max_size=4)

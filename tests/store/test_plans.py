@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import asyncpg
+import asyncpg  # type: ignore[import-untyped]  # it ships no types
 import pytest
 
 from app.store import journals, keys, migrate, namespaces, observations, policies, tabulars, waivers, warehouses

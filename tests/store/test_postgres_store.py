@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
-import asyncpg
+import asyncpg  # type: ignore[import-untyped]  # it ships no types
 import pytest
 
 from app.errors import BadSettings, OutcomeUnknown, Unavailable
