@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import random
@@ -42,6 +43,7 @@ __all__ = [
     "default_warehouse",
     "migrate",
     "openapi_document",
+    "prepare",
     "schema_state",
     "settle_memory",
 ]
@@ -117,6 +119,25 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.document = cache(lambda: document.document(app, routes.OPERATIONS, shapes, __version__))
     _watch(metrics, context)
     return app
+
+
+def prepare(settings: Settings) -> None:
+    """Make everything ready that a start needs, or raise the one line that says why it cannot be.
+
+    The embedded database is created or upgraded; any other must be up to date (SchemaOutOfDate) and reachable
+    (Unavailable). The default warehouse exists afterwards (BadRequest for a location that cannot be one).
+    """
+
+    async def ready() -> None:
+        context = create_context(settings, open_store(settings.database))
+        try:
+            await context.store.open()
+            await ensure_warehouse(context, default_warehouse(settings))
+        finally:
+            await context.store.close()
+            await context.objects.close()
+
+    asyncio.run(ready())
 
 
 def openapi_document() -> dict[str, object]:

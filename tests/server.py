@@ -14,6 +14,8 @@ from types import TracebackType
 
 import httpx
 
+from tests.backends import chosen
+
 ROOT = Path(__file__).resolve().parent.parent
 _URL = re.compile(r"http://(?:127\.0\.0\.1|localhost|\[::1\]|0\.0\.0\.0):(\d+)")
 
@@ -23,6 +25,7 @@ class Server:
 
     `settings` become `ICEKEEL_*` environment variables (`{"TOKEN": "x"}`), `args` are appended to the command line.
     `program` runs another installation than this checkout, from a folder outside it.
+    The variable TEST_BACKEND puts every server on another database and store than its home (`tests/backends.py`).
     Standard output and error go to `<home>.log`, outside the home, so that the home holds only what the server wrote.
     """
 
@@ -38,7 +41,7 @@ class Server:
         program: Sequence[str] | None = None,
     ) -> None:
         self.home = home
-        self.settings = dict(settings or {})
+        self.settings = {**chosen(home / "warehouse"), **(settings or {})}
         self.args = tuple(args)
         self.port = port
         self.workers = workers

@@ -12,7 +12,7 @@ from app.api.operations import Operations, Returns
 from app.api.rendering import json_answer
 from app.catalog import namespaces
 from app.catalog.answers import Listed, NamespaceView
-from app.errors import NoSuchNamespace
+from app.errors import BadRequest, NoSuchNamespace
 from app.spec import codec
 from app.web.answer import Answer, no_content
 from app.web.paths import decode_segment
@@ -39,9 +39,8 @@ async def list_namespaces(request: Request) -> Answer:
     try:
         listed = await namespaces.list_namespaces(ctx, reading.warehouse(request), _parent(parent), page)
     except NoSuchNamespace:
-        # PyIceberg percent-encodes each level before the query string is encoded; Java does not.
-        decoded = tuple(decode_segment(level.replace("+", "%2B")) for level in _parent(parent)) if "%" in parent else ()
-        if not decoded or decoded == _parent(parent):
+        decoded = _decoded_again(parent)
+        if decoded is None:
             raise
         listed = await namespaces.list_namespaces(ctx, reading.warehouse(request), decoded, page)
     return json_answer({"namespaces": listed.items, "next-page-token": listed.next_token})
@@ -49,6 +48,19 @@ async def list_namespaces(request: Request) -> Answer:
 
 def _parent(text: str) -> tuple[str, ...]:
     return tuple(text.split("\x1f")) if text else ()
+
+
+def _decoded_again(text: str) -> tuple[str, ...] | None:
+    """What PyIceberg means: it percent-encodes each level before the query string is encoded; Java does not.
+
+    None when the text holds no escapes, so that nothing else can be meant.
+    """
+    if "%" not in text:
+        return None
+    try:
+        return tuple(decode_segment(level.replace("+", "%2B")) for level in _parent(text))
+    except BadRequest:
+        return None
 
 
 @routes.declare(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import signal
 import socket
+from urllib.parse import urlsplit
 
 import uvicorn
 
 from app import __version__
 from app.cli.workers import supervise
 from app.errors import BadSettings
-from app.main import check_exposure, create_app, migrate
+from app.main import check_exposure, create_app, prepare
 from app.settings import Settings, read_settings
 from app.web import logs
 from app.web.protocol import Protocol
@@ -39,8 +40,7 @@ def _serve(given: argparse.Namespace) -> int:
     check_exposure(settings)
     logs.configure(settings.log_level, settings.log_format)
     settings.make_home()
-    if settings.embedded:
-        migrate(settings.database)
+    prepare(settings)
     listener = bind(settings.host, settings.port)
     print(banner(settings, listener.getsockname()[1]), flush=True)
     if settings.workers == 1:
@@ -118,6 +118,8 @@ def banner(settings: Settings, port: int) -> str:
 
 
 def _database(settings: Settings) -> str:
-    return (
-        str(settings.home) if settings.embedded and settings.database_url is None else settings.database.split("@")[-1]
-    )
+    """Where the data is; of a database URL only host and name, for the rest may hold passwords."""
+    if settings.embedded:
+        return str(settings.home) if settings.database_url is None else settings.database
+    parts = urlsplit(settings.database)
+    return f"PostgreSQL {parts.hostname or 'localhost'}{parts.path}"

@@ -5,30 +5,32 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable
 
+COULD_NOT = 2
+
 _STOPS = {signal.SIGTERM, signal.SIGINT}
 _WAKES = {*_STOPS, signal.SIGCHLD}
 _YOUNG_S = 2.0
-_LOOK_S = 5.0
-COULD_NOT = 2
 
 
 def supervise(count: int, run: Callable[[], int]) -> int:
     """Keep `count` forked processes running `run()` until SIGTERM or SIGINT, which they get too; the exit code.
 
     A process that ends by itself is replaced. One that ends within two seconds of its start will do so again: then
-    all stop.
+    all stop. When the supervisor itself is killed, the processes notice and stop in good order.
     """
+    # Blocked signals wait for sigwait, so none is lost between two looks.
     signal.pthread_sigmask(signal.SIG_BLOCK, _WAKES)
+    lifeline = os.pipe()
     born: dict[int, float] = {}
     for _ in range(count):
-        born[_fork(run)] = time.monotonic()
+        born[_fork(run, lifeline)] = time.monotonic()
     while True:
-        woken = signal.sigtimedwait(_WAKES, _LOOK_S)
-        if woken is not None and woken.si_signo in _STOPS:
+        if signal.sigwait(_WAKES) in _STOPS:
             return _stop(born)
         for pid in _ended(born):
             if time.monotonic() - born.pop(pid) < _YOUNG_S:
@@ -36,15 +38,17 @@ def supervise(count: int, run: Callable[[], int]) -> int:
                 _stop(born)
                 return COULD_NOT
             print(f"icekeel: server process {pid} ended; starting another", file=sys.stderr)
-            born[_fork(run)] = time.monotonic()
+            born[_fork(run, lifeline)] = time.monotonic()
 
 
-def _fork(run: Callable[[], int]) -> int:
+def _fork(run: Callable[[], int], lifeline: tuple[int, int]) -> int:
     pid = os.fork()
     if pid:
         return pid
     code = COULD_NOT
     try:
+        os.close(lifeline[1])
+        threading.Thread(target=_follow, args=(lifeline[0],), daemon=True, name="lifeline").start()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _WAKES)
         code = run()
     except BaseException:
@@ -53,6 +57,12 @@ def _fork(run: Callable[[], int]) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _follow(lifeline: int) -> None:
+    """Stop this process when the other end of the pipe is gone, which only the supervisor holds."""
+    os.read(lifeline, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _ended(born: dict[int, float]) -> list[int]:

@@ -75,7 +75,10 @@ def _told(field: NestedField, path: str, reason: str) -> str:
 def _array(plan: Projected, siblings: Mapping[int, Any], length: int, visible: Any, path: str) -> Any:
     """The values of one field. `visible` marks the rows in which the parent is not null; None for all."""
     if isinstance(plan, Constant):
-        return constant(plan.field.field_type, plan.value, length)
+        try:
+            return constant(plan.field.field_type, plan.value, length)
+        except pa.ArrowInvalid as fault:
+            raise UnreadableFile(_told(plan.field, path, f"Arrow cannot hold its constant: {fault}")) from fault
     assert isinstance(plan, Column)
     values = _values(plan, _unwrapped(siblings[plan.position]), visible, path)
     if plan.field.required and values.null_count:
@@ -173,7 +176,10 @@ def _mask(stored: Any) -> Any:
 
 
 def constant(wanted: Type, value: Any, length: int) -> Any:
-    """An array that holds a canonical value (`app.spec.values`) in every row."""
+    """An array that holds a canonical value (`app.spec.values`) in every row.
+
+    Raises pyarrow.ArrowInvalid for what Arrow cannot hold: decimals with a scale above their precision.
+    """
     target = arrow_type(wanted)
     if value is None:
         return pa.nulls(length, target)

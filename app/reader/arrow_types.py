@@ -60,7 +60,7 @@ _ARROW: Final[dict[type[Type], Any]] = {
     UnknownType: pa.null(),
     GeometryType: pa.binary(),
     GeographyType: pa.binary(),
-    VariantType: pa.struct([pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)]),
+    VariantType: pa.struct([pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary())]),
 }
 _ICEBERG: Final[dict[Any, Type]] = {
     pa.null(): UnknownType(),

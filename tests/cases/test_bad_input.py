@@ -354,7 +354,8 @@ def exchange(server: Server, request: bytes) -> tuple[int, bytes]:
     [
         "/v1/default/namespaces/..%2f..%2fetc%2fpasswd", "/v1/default/namespaces/../../../etc/passwd",
         "/v1/default/namespaces/%2e%2e/tables/%2e%2e", "//v1//default//namespaces//x",
-        "/v1/default/namespaces//tables/t", "/v1/default/namespaces/%/tables/t", "/v1/default/namespaces/%zz", "/v1/default/namespaces/%00/tables/%00",
+        "/v1/default/namespaces//tables/t", "/v1/default/namespaces/%/tables/t", "/v1/default/namespaces/%zz",
+        "/v1/default/namespaces/%00/tables/%00",
         "/v1/default/namespaces/%ff%fe", "/v1/default/namespaces/%c0%ae%c0%ae", "/v1/default/namespaces/%1F%1F",
         "/v1/default/namespaces/a%1F/tables/t", "/v1/default/namespaces/" + "n" * 30_000,
         "/v1/default/namespaces/" + "a%1F" * 3000 + "b", "/v1/%2e%2e/namespaces", "/v1/nope/namespaces", "/v1", "/v1/",

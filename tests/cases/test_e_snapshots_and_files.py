@@ -314,3 +314,45 @@ def test_o34_a_new_v3_table(catalog: Catalog, ns: Namespace) -> None:
     assert catalog.create(ns, SIMPLE, version=3).metadata()["next-row-id"] == 0
     for version in ("0", "4", "99", "x", ""):
         error_of(catalog.post_create(ns, "no", SIMPLE, properties={"format-version": version}), 400)
+
+
+# --- nulls in files that others wrote -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["refs", "snapshots", "snapshot-log", "metadata-log", "statistics", "properties",
+                                 "partition-statistics"])
+def test_a_registered_null_is_not_handed_on(catalog: Catalog, ns: Namespace, key: str) -> None:
+    """Java and PyIceberg cannot read an explicit null here: the file is refused, or served without it."""
+    document = {**catalog.document(SIMPLE), key: None}
+    answer = catalog.post_register(ns, "t", catalog.write_metadata(document))
+    if answer.status_code == 200:
+        for metadata in (answer.json()["metadata"], catalog.table(ns, "t").metadata()):
+            assert metadata.get(key, []) is not None
+    else:
+        error_of(answer, 400)
+
+
+@pytest.mark.parametrize("key", ["parent-snapshot-id", "summary", "manifest-list", "sequence-number", "schema-id"])
+def test_a_registered_null_in_a_snapshot_is_not_handed_on(catalog: Catalog, ns: Namespace, key: str) -> None:
+    """The same inside a snapshot."""
+    document = catalog.document(SIMPLE, snapshots=[snapshot("", 1)], main=1)
+    document["snapshots"][0][key] = None
+    answer = catalog.post_register(ns, "t", catalog.write_metadata(document))
+    if answer.status_code == 200:
+        for metadata in (answer.json()["metadata"], catalog.table(ns, "t").metadata(),
+                         catalog.table(ns, "t").metadata(snapshots="refs")):
+            assert metadata["snapshots"][0].get(key, 0) is not None
+    else:
+        error_of(answer, 400)
+
+
+@pytest.mark.parametrize("key", ["doc", "initial-default", "write-default"])
+def test_a_registered_null_in_a_field_is_not_handed_on(catalog: Catalog, ns: Namespace, key: str) -> None:
+    """The same inside a schema field."""
+    document = catalog.document(schema("1:id long!, 2:v string", extra={2: {key: None}}), version=3)
+    answer = catalog.post_register(ns, "t", catalog.write_metadata(document))
+    if answer.status_code == 200:
+        for metadata in (answer.json()["metadata"], catalog.table(ns, "t").metadata()):
+            assert metadata["schemas"][0]["fields"][1].get(key, 0) is not None
+    else:
+        error_of(answer, 400)

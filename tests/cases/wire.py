@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote, urlsplit
 import httpx
 
 from tests.cases.shorthand import highest_id
+from tests.s3_path import S3Path
 
 Json = Any
 
@@ -52,7 +53,9 @@ def ok(response: httpx.Response) -> Json:
 
 
 def local_path(location: str) -> Path:
-    """The file behind a `file:` location or a plain path."""
+    """The file behind a location: on the local disk, or in the S3 that the suite runs on."""
+    if location.startswith("s3:"):
+        return S3Path(location)  # type: ignore[return-value]  # it has what the cases use
     return Path(unquote(urlsplit(location).path)) if location.startswith("file:") else Path(location)
 
 

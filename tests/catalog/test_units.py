@@ -161,6 +161,24 @@ def test_a_lost_commit_that_others_built_upon_is_found_in_the_log(shop: World) -
     no_orphans(shop)
 
 
+def test_a_lost_commit_whose_traces_were_trimmed_is_unknown(shop: World) -> None:
+    """Neither our file nor our base is in the log any more: nothing is claimed and nothing is deleted."""
+    other = shop.run(shop.second())
+    commit(shop, "t", [set_properties(**{"write.metadata.previous-versions-max": "1"})])
+    files = set(shop.files())
+    store = faulty_store(shop)
+    store.lose = ["after"]
+
+    async def on_top() -> None:
+        for number in range(2):
+            await committing(other, "t", [set_properties(b=str(number))])
+
+    store.after_write = on_top
+    with pytest.raises(CommitStateUnknown):
+        commit(shop, "t", [set_properties(a="1")])
+    assert metadata(shop, "t")["properties"]["a"] == "1" and len(set(shop.files()) - files) == 3
+
+
 def test_a_lost_commit_that_was_overtaken_is_tried_again(shop: World) -> None:
     """Ours did not land and another one did: the change is applied to the new state."""
     other = shop.run(shop.second())

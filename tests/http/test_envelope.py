@@ -37,8 +37,9 @@ def test_a_wrong_method_is_405_and_names_the_right_ones(http: httpx.Client) -> N
 @pytest.mark.parametrize(
     "body",
     [
-        b"", b"{", b'{"namespace":["a"]', b"[]", b"null", b'"x"', b"1", b"NaN", b'{"namespace":["a"],"x":NaN}', b"\xff\xfe",
-        b'{"namespace":["\xe9"]}', b'{"namespace":"a"}', b'{"namespace":[1]}', b'{"namespace":[]}', b'{"namespace":[""]}',
+        b"", b"{", b'{"namespace":["a"]', b"[]", b"null", b'"x"', b"1", b"NaN", b'{"namespace":["a"],"x":NaN}',
+        b"\xff\xfe", b'{"namespace":["\xe9"]}', b'{"namespace":"a"}', b'{"namespace":[1]}', b'{"namespace":[]}',
+        b'{"namespace":[""]}',
         b'{"namespace":null}', b"{}", b'{"namespace":["a"]} trailing', b'{"namespace":["a"],"properties":[]}',
         b'{"namespace":["a"],"properties":{"k":1}}', b'{"namespace":["a"],"properties":{"k":null}}', b"[" * 100_000,
         b'{"namespace":["a\\u0000b"]}', b'{"namespace":["."]}', b'{"namespace":[".."]}',

@@ -57,7 +57,8 @@ def test_parent_in_both_encodings(server: Server, http: httpx.Client) -> None:
         answer = wire.request(server, "GET", f"/v1/namespaces?parent={parent}")
         assert answer.status == 200, answer.body
         assert b'"in"' in answer.body
-    assert error(http.get("/v1/namespaces", params={"parent": "nope%20"}))["type"] == "NoSuchNamespaceException"
+    for missing in ("nope%20", "100%", "nope"):
+        assert error(http.get("/v1/namespaces", params={"parent": missing}))["type"] == "NoSuchNamespaceException"
 
 
 def test_an_empty_parent_is_the_top_level(http: httpx.Client) -> None:

@@ -11,6 +11,9 @@ import pytest
 
 from tests.http.samples import VIEW_VERSION, error, fresh, namespace, schema, set_property, table
 
+SET = {"action": "set-properties", "updates": {"a": "1"}}
+BRANCH = {"action": "set-snapshot-ref", "ref-name": "b", "type": "branch", "snapshot-id": 1}
+
 
 def test_namespace_properties(http: httpx.Client) -> None:
     """Set, removed and missing are told apart; a key in both lists is 422."""
@@ -105,15 +108,15 @@ def test_a_staged_table_is_invisible_until_committed(http: httpx.Client) -> None
 @pytest.mark.parametrize(
     "body",
     [
-        {"requirements": [], "updates": [{"action": "set-properties", "updates": {"a": "1"}}, {"action": "frobnicate"}]},
-        {"requirements": [{"type": "assert-moon-phase"}], "updates": [{"action": "set-properties", "updates": {"a": "1"}}]},
+        {"requirements": [], "updates": [SET, {"action": "frobnicate"}]},
+        {"requirements": [{"type": "assert-moon-phase"}], "updates": [SET]},
         {"requirements": [], "updates": [{"updates": {"a": "1"}}]},
         {"requirements": [], "updates": [{"action": "add-view-version", "view-version": VIEW_VERSION}]},
         {"requirements": [], "updates": {"action": "set-properties"}},
         {"requirements": {}, "updates": []},
         {"requirements": []},
         {"requirements": [], "updates": ["x"]},
-        {"requirements": [], "updates": [{"action": "set-snapshot-ref", "ref-name": "b", "type": "branch", "snapshot-id": 2**70}]},
+        {"requirements": [], "updates": [{**BRANCH, "snapshot-id": 2**70}]},
         {"requirements": [], "updates": [{"action": "remove-snapshots", "snapshot-ids": ["1"]}]},
     ],
 )  # fmt: skip

@@ -14,9 +14,11 @@ from contextlib import closing
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.http.conftest import MakeServer
 from tests.http.samples import fresh, namespace, set_property, table
+from tests.postgres import Postgres
 from tests.server import ROOT, Server
 
 
@@ -77,6 +79,21 @@ def test_everyone_may_be_served_when_that_is_meant(make_server: MakeServer) -> N
     server = make_server(args=["--host", "0.0.0.0", "--allow-anonymous"])
     answer = httpx.get(f"{server.url}/v1/config", headers={"host": "catalog.internal"}, trust_env=False)
     assert answer.status_code == 200
+
+
+def test_two_servers_share_one_postgresql(make_server: MakeServer, postgres_server: Postgres) -> None:
+    """Replicas over one database: what one answered, the other sees at once. An empty database is refused."""
+    empty = serve("--port", "0", DATABASE_URL=postgres_server.empty_database())
+    assert empty.returncode == 2 and "icekeel db upgrade" in empty.stderr and empty.stderr.count("\n") == 1
+    settings = {"DATABASE_URL": postgres_server.database() + "?application_name=hunter2"}
+    first = make_server(settings=settings)
+    second = make_server(settings=settings | {"WAREHOUSE": str(first.warehouse)})
+    assert "PostgreSQL 127.0.0.1/" in first.output() and "hunter2" not in first.output()
+    with first.client() as one, second.client() as two:
+        ns = namespace(one)
+        made = table(one, ns)
+        set_property(one, ns, made["name"], "k", "v")
+        assert two.get(f"/v1/namespaces/{ns}/tables/{made['name']}").json()["metadata"]["properties"]["k"] == "v"
 
 
 def test_sigterm_lets_running_requests_finish(make_server: MakeServer) -> None:
@@ -155,24 +172,32 @@ def test_several_workers_share_one_sqlite_file(make_server: MakeServer) -> None:
     assert server.stop() == 0
 
 
+def children(server: Server) -> set[int]:
+    """Process ids of a server's workers."""
+    text = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text()
+    return {int(pid) for pid in text.split()}
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="worker processes are found through /proc")
 def test_a_worker_that_dies_is_replaced(make_server: MakeServer) -> None:
-    """The others go on, and soon there are as many as before."""
+    """The others go on, and soon there are as many as before; killing the supervisor ends them all."""
     server = make_server(workers=2)
-
-    def children() -> set[int]:
-        text = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text()
-        return {int(pid) for pid in text.split()}
-
-    before = children()
+    before = children(server)
     time.sleep(2.1)
     os.kill(min(before), signal.SIGKILL)
     deadline = time.monotonic() + 20
-    while (len(children()) < 2 or children() == before) and time.monotonic() < deadline:
+    while (len(children(server)) < 2 or children(server) == before) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert len(children()) == 2 and children() != before
+    workers = children(server)
+    assert len(workers) == 2 and workers != before
     with server.client() as http:
         assert http.get("/v1/config").status_code == 200
-    assert server.stop() == 0
+    server.kill()
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", server.port), timeout=2)
 
 
 def test_the_log_is_json_when_asked(make_server: MakeServer) -> None:

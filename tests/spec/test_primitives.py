@@ -113,8 +113,8 @@ def test_coordinate_systems_compare_without_letter_case() -> None:
     assert GeographyType("ogc:crs84") == GeographyType()
     assert hash(GeographyType("ogc:crs84")) == hash(GeographyType())
     assert str(GeometryType("ogc:crs84")) == "geometry(ogc:crs84)"
-    assert not GeometryType("ogc:crs84") != GeometryType()
-    assert not GeographyType("ogc:crs84") != GeographyType()
+    assert (GeometryType("ogc:crs84") != GeometryType()) is False
+    assert (GeographyType("ogc:crs84") != GeographyType()) is False
     assert GeographyType(algorithm="karney") != GeographyType()
     assert GeometryType() != StringType()
 
