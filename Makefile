@@ -72,7 +72,8 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || { echo "Cannot make a virtual environment (on Debian and Ubuntu: apt install python3-venv)"; \
 		rm -rf $(VENV); exit 1; }
 
-$(VENV)/.runtime: requirements/runtime.lock requirements/build.lock pyproject.toml | $(BIN)/python
+# An editable install copies the migrations, so a new one means a new install.
+$(VENV)/.runtime: requirements/runtime.lock requirements/build.lock pyproject.toml $(wildcard migrations/versions/*.py) | $(BIN)/python
 	$(PIP) -r requirements/runtime.lock -r requirements/build.lock
 	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -19,10 +19,11 @@ from app import __version__
 from app.api import document, routes
 from app.api.config import advertised
 from app.api.errors import ErrorTable
+from app.catalog import storage
 from app.catalog.background import Background
 from app.catalog.context import Caches, Context, Limits
 from app.catalog.documents import Documents
-from app.catalog.warehouses import ensure_warehouse
+from app.catalog.warehouses import ensure_warehouse, tell_of_keys
 from app.errors import BadSettings
 from app.objects import WarehouseObjects
 from app.ports import Store, Warehouse
@@ -53,18 +54,6 @@ PUBLIC_PATHS = frozenset({"/docs", "/openapi.json"})
 # Allocations between two looks at young objects. Requests leave no cycles; the default of 700 costs a percent of CPU.
 _GC_THRESHOLD = 50_000
 
-# Options of a storage profile that only the server may see.
-_SECRET_OPTIONS = (
-    "secret",
-    "password",
-    "token",
-    "account-key",
-    "shared-key",
-    "sas",
-    "access-key",
-    "service-account-key",
-)
-
 
 class SystemClock:
     """`ports.Clock` on the machine's clocks."""
@@ -90,7 +79,7 @@ def create_app(settings: Settings) -> FastAPI:
     """The whole application. It opens its database and starts its background work when it is started."""
     check_exposure(settings)
     metrics = _metrics(settings)
-    context = create_context(settings, open_store(settings.database))
+    context = create_context(settings)
 
     @asynccontextmanager
     async def lifetime() -> AsyncIterator[None]:
@@ -98,6 +87,7 @@ def create_app(settings: Settings) -> FastAPI:
         await context.store.open()
         try:
             await ensure_warehouse(context, default_warehouse(settings))
+            await tell_of_keys(context)
             await background.start()
             settle_memory()
             yield
@@ -115,6 +105,7 @@ def create_app(settings: Settings) -> FastAPI:
     shapes = routes.install(app)
     app.state.catalog = context
     app.state.metrics = metrics
+    app.state.draining = False
     app.state.endpoints = advertised(routes.OPERATIONS)
     app.state.document = cache(lambda: document.document(app, routes.OPERATIONS, shapes, __version__))
     _watch(metrics, context)
@@ -129,7 +120,7 @@ def prepare(settings: Settings) -> None:
     """
 
     async def ready() -> None:
-        context = create_context(settings, open_store(settings.database))
+        context = create_context(settings)
         try:
             await context.store.open()
             await ensure_warehouse(context, default_warehouse(settings))
@@ -147,32 +138,33 @@ def openapi_document() -> dict[str, object]:
     return document.document(app, routes.OPERATIONS, shapes, __version__)
 
 
-def create_context(settings: Settings, store: Store) -> Context:
-    """The catalog's world from settings and an unopened store."""
+def create_context(settings: Settings, store: Store | None = None) -> Context:
+    """The catalog's world from settings and an unopened store: `store`, or else the one that the settings name."""
     limits = Limits(
         allowed_locations=settings.allowed_locations,
+        local_roots=settings.local_roots,
         idempotency_lifetime_ms=settings.idempotency_lifetime * 1000,
         queue_length=settings.commit_queue,
     )
     return Context(
-        store=store,
+        store=store or open_store(settings.database, secret_keys=settings.secret_keys),
         objects=WarehouseObjects(settings.allowed_locations),
         clock=SystemClock(),
         ids=RandomIds(),
         caches=Caches(documents=Documents(settings.document_cache)),
         limits=limits,
+        configured=default_warehouse(settings),
     )
 
 
 def default_warehouse(settings: Settings) -> Warehouse:
     """The configured warehouse; credentials among its options are kept apart from what clients are shown."""
-    options = settings.warehouse_options
-    secret = {name for name in options if any(mark in name for mark in _SECRET_OPTIONS)}
+    shown, secret = storage.split(settings.warehouse_options)
     return Warehouse(
         name=Limits().default_warehouse,
         location=settings.warehouse_location,
-        storage={name: value for name, value in options.items() if name not in secret},
-        secrets={name: options[name] for name in secret},
+        storage=shown,
+        secrets=secret,
     )
 
 

@@ -43,12 +43,26 @@ class Namespace(Record, frozen=True, kw_only=True):
 
 
 class Columns(Record, frozen=True, kw_only=True):
-    """The plain columns kept beside the pointer, for monitoring and listing."""
+    """The plain columns kept beside the pointer, for monitoring and listing.
+
+    `schema_count` and `schema_changed_at_ms` are None where no commit has told yet.
+    """
 
     format_version: int
     last_column_id: int
     current_schema_id: int
     field_count: int
+    schema_count: int | None = None
+    schema_changed_at_ms: int | None = None
+
+    @property
+    def retired_ids(self) -> int:
+        """Field IDs that were given out and that the current schema has not."""
+        return self.last_column_id - self.field_count
+
+
+Standing = Literal["last-column-id", "field-count", "retired-ids", "schema-count", "schema-changed"]
+"""What a listing of tables can be sorted by."""
 
 
 class Tabular(Record, frozen=True, kw_only=True):
@@ -359,6 +373,16 @@ class Store(Protocol):
     ) -> Page[str]:
         """Names of one kind in a namespace, in name order; keyset on an index. Missing namespace: empty page."""
 
+    async def standings(
+        self, warehouse: str | None, namespace: Levels | None, by: Standing, *,
+        after: tuple[int, int] | None, limit: int,
+    ) -> tuple[Tabular, ...]:
+        """Tables (of every warehouse; or of one; or of one namespace and those below it), largest value first.
+
+        `after` is (value, tabular_id) of the last one seen. Tables whose value is not known come last, as 0. Reads
+        every row of the scope: for people and for monitoring, not for the path of an engine.
+        """
+
     async def locations_overlapping(self, warehouse: str, location: str, *, besides_uuid: str | None) -> tuple[str, ...]:
         """Dotted names of live tables and views whose location is at, above or below `location` (spelling-insensitive)."""
 
@@ -391,9 +415,19 @@ class Store(Protocol):
 
 
 class ObjectStat(Record, frozen=True, kw_only=True):
+    """`leftover`: the half-written file of a `create` that was cut short, or is running right now."""
+
     location: str
     size: int
     modified_ms: int
+    leftover: bool = False
+
+
+class Folder(Record, frozen=True, kw_only=True):
+    """One level: the folders directly below a location, and the objects directly in it."""
+
+    folders: tuple[str, ...]
+    objects: tuple[ObjectStat, ...]
 
 
 class Objects(Protocol):
@@ -417,6 +451,9 @@ class Objects(Protocol):
 
     def list(self, prefix: str) -> AsyncIterator[ObjectStat]:
         """Every object below `prefix` + "/", in no fixed order; a missing prefix is empty."""
+
+    async def look(self, location: str) -> Folder:
+        """What lies directly in `location`, in its spelling; a missing one is empty."""
 
     async def prepare(self, location: str) -> None:
         """Make the folder `location` exist where folders exist (local disks); nothing elsewhere."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import difflib
 import json
 import os
@@ -14,8 +16,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.errors import BadSettings
+from app.spec.location import is_local
 
 ENVIRONMENT_PREFIX = "ICEKEEL_"
+_KEY_BYTES = 32
 
 # Variables of the command line's clients; the server does not read them.
 CLIENT_VARIABLES = frozenset({"URI"})
@@ -35,6 +39,10 @@ def _decoded(value: object) -> object:
         return json.loads(value or "{}")
     except json.JSONDecodeError as error:
         raise ValueError(f"must be a JSON object of strings: {error}") from None
+
+
+def _keys(value: SecretStr | None) -> list[str]:
+    return [] if value is None else [part.strip() for part in value.get_secret_value().split(",")]
 
 
 def _none_if_empty(value: object) -> object:
@@ -79,6 +87,11 @@ class Settings(BaseSettings):
     token: Annotated[SecretStr | None, BeforeValidator(_none_if_empty)] = Field(
         default=None, description="Bearer token that every request must carry."
     )
+    secret_key: Annotated[SecretStr | None, BeforeValidator(_none_if_empty)] = Field(
+        default=None,
+        description="Key that encrypts the secrets of warehouses in the database: 32 bytes as base64. "
+        "Of several, comma-separated, the first encrypts and all decrypt.",
+    )
     allow_anonymous: bool = Field(default=False, description="Serve other machines without a token.")
     document_cache: int = Field(default=256 << 20, ge=0, description="Bytes of metadata documents kept in memory.")
     body_limit: int = Field(default=64 << 20, ge=1024, description="Largest request body.")
@@ -92,6 +105,12 @@ class Settings(BaseSettings):
     keep_alive: int = Field(default=75, ge=1, description="Seconds an idle connection is kept open.")
     shutdown_timeout: int = Field(
         default=20, ge=1, description="Seconds that running requests get when the server stops."
+    )
+    drain: float = Field(
+        default=0,
+        ge=0,
+        le=600,
+        description="Seconds between the signal to stop and the stop, in which `/health/ready` fails and the rest works.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe log line."
@@ -110,6 +129,28 @@ class Settings(BaseSettings):
         if value is not None and not value.startswith(("sqlite:///", "postgresql://", "postgres://")):
             raise ValueError("must start with sqlite:/// or postgresql://")
         return value
+
+    @field_validator("secret_key")
+    @classmethod
+    def _usable_keys(cls, value: SecretStr | None) -> SecretStr | None:
+        for text in _keys(value):
+            try:
+                size = len(base64.b64decode(text, validate=True))
+            except binascii.Error:
+                size = 0
+            if size != _KEY_BYTES:
+                raise ValueError(f"must be {_KEY_BYTES} bytes as base64 (openssl rand -base64 32)")
+        return value
+
+    @property
+    def secret_keys(self) -> tuple[bytes, ...]:
+        """The keys of `secret_key`, the one that encrypts first."""
+        return tuple(base64.b64decode(text) for text in _keys(self.secret_key))
+
+    @property
+    def local_roots(self) -> tuple[str, ...]:
+        """Folders of this machine in which warehouses may be made through the API."""
+        return (str(self.home / "warehouses"), *(place for place in self.allowed_locations if is_local(place)))
 
     @property
     def database(self) -> str:

@@ -74,7 +74,8 @@ def test_an_operation_is_described_completely(operation: Any) -> None:
     ("operation_id", "header"),
     [
         ("createNamespace", "Idempotency-Key"), ("updateTable", "Idempotency-Key"),
-        ("commitTransaction", "Idempotency-Key"), ("createView", "Idempotency-Key"), ("dropTable", "Idempotency-Key"), ("unregisterTable", "Idempotency-Key"),
+        ("commitTransaction", "Idempotency-Key"), ("createView", "Idempotency-Key"),
+        ("dropTable", "Idempotency-Key"), ("unregisterTable", "Idempotency-Key"),
         ("loadTable", "If-None-Match"), ("loadTable", "X-Iceberg-Access-Delegation"),
     ],
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,20 @@ def test_a_home_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(BadSettings) as refused:
         read_settings({"home": str(tmp_path / "file" / "home")}).make_home()
     assert refused.value.message.startswith("ICEKEEL_HOME: cannot make ")
+
+
+def test_secret_keys_are_base64_of_32_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several may be given while they are rotated; anything else is refused without being printed."""
+    first, second = base64.b64encode(b"a" * 32).decode(), base64.b64encode(b"b" * 32).decode()
+    monkeypatch.setenv("ICEKEEL_SECRET_KEY", f"{first}, {second}")
+    assert read_settings().secret_keys == (b"a" * 32, b"b" * 32)
+    for wrong in ("hunter2", base64.b64encode(b"hunter2").decode(), f"{first},hunter2"):
+        monkeypatch.setenv("ICEKEEL_SECRET_KEY", wrong)
+        with pytest.raises(BadSettings, match="ICEKEEL_SECRET_KEY must be 32 bytes as base64") as refused:
+            read_settings()
+        assert wrong not in refused.value.message
+    monkeypatch.setenv("ICEKEEL_SECRET_KEY", "")
+    assert read_settings().secret_keys == ()
 
 
 def test_credentials_are_kept_from_clients(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,7 @@ _TAGS = {
     "Tables": "Tables and their commits.",
     "Transactions": "Commits to several tables at once.",
     "Views": "Views and their versions.",
+    "Schema changes": "May I, what would it be, do it, and what has been done.",
     "Evolution": "How strictly the rules are held for a table, and one-shot exceptions.",
     "Rules": "The rules that schema changes are judged by.",
     "Warehouses": "Where tables live.",

@@ -52,7 +52,7 @@ STATUSES: Mapping[type[Exception], tuple[int, str]] = {
 }
 
 # Operations after whose crash nobody knows whether the change happened.
-COMMITS = frozenset({"updateTable", "commitTransaction", "replaceView"})
+COMMITS = frozenset({"updateTable", "commitTransaction", "replaceView", "applySchemaChange"})
 
 # Seconds after which a client may try again what surely was not done.
 _RETRY_AFTER_S = 1

@@ -30,7 +30,12 @@ async def live(request: Request) -> Answer:
     fails=[errors.Unavailable],
 )
 async def ready(request: Request) -> Answer:
-    """Tell whether requests can be served: the database answers and has the schema that this server speaks."""
+    """Tell whether requests can be served: the database answers and has the schema that this server speaks.
+
+    A server that was told to stop is not ready either, while it still serves what reaches it.
+    """
+    if request.app.state.draining:
+        raise errors.Unavailable("This server was told to stop")
     await reading.context(request).store.ping()
     return json_answer({"status": "ready"})
 

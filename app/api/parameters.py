@@ -56,6 +56,16 @@ PURGE = Parameter(
     {"type": "string", "default": "false"},
 )
 LIMIT = Parameter("limit", "query", "Most entries to return.", {"type": "integer", "minimum": 1, "maximum": 1000})
+SINCE = Parameter(
+    "since", "query", "Changes from then on: epoch milliseconds, ISO 8601 (`2026-11-01`), or an age such as `7d`."
+)
+UNTIL = Parameter("until", "query", "Changes before then, written as in `since`.")
+BY = Parameter("by", "query", "Changes by this principal.")
+CHANGE_KIND = Parameter("change", "query", "Changes with an aspect of this kind, such as `dropped` or `renamed`.")
+CHANGED_FIELD = Parameter("field-id", "query", "Changes of this field id.", {"type": "integer"})
+FIELD_ID = Parameter(
+    "field_id", "path", "Field id of a column, present or dropped.", {"type": "integer"}, required=True
+)
 WAIVER_ID = Parameter("waiver-id", "query", "The waiver to take back.", required=True)
 
 IDEMPOTENCY_KEY = Parameter(

@@ -25,7 +25,7 @@ def table_answer(table: LoadedTable | NotModified) -> Answer:
     if isinstance(table, NotModified):
         return Answer(NOT_MODIFIED, headers=[("ETag", table.etag)])
     headers = [] if table.etag is None else [("ETag", table.etag)]
-    headers.extend(_findings(table.findings))
+    headers.extend(findings_headers(table.findings))
     location = b'"metadata-location":' + _encode(table.metadata_location) + b"," if table.metadata_location else b""
     body = b"".join((b"{", location, b'"metadata":', table.metadata, b',"config":', _encode(table.config), b"}"))
     return Answer(200, body, headers)
@@ -33,7 +33,7 @@ def table_answer(table: LoadedTable | NotModified) -> Answer:
 
 def commit_answer(table: Committed) -> Answer:
     body = b"".join((b'{"metadata-location":', _encode(table.metadata_location), b',"metadata":', table.metadata, b"}"))
-    return Answer(200, body, [("ETag", table.etag), *_findings(table.findings)])
+    return Answer(200, body, [("ETag", table.etag), *findings_headers(table.findings)])
 
 
 def view_answer(view: LoadedView) -> Answer:
@@ -57,7 +57,7 @@ def identifiers_answer(levels: Levels, listed: Listed[str]) -> Answer:
     return json_answer({"identifiers": identifiers, "next-page-token": listed.next_token})
 
 
-def _findings(findings: Sequence[Finding]) -> list[tuple[str, str]]:
+def findings_headers(findings: Sequence[Finding]) -> list[tuple[str, str]]:
     """The warnings of an accepted change as one JSON array in a header, cut to what every client takes."""
     if not findings:
         return []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fastapi import FastAPI
 
-from app.api import config, docs, evolution, health, namespaces, rules, tables, transactions, views, warehouses
+from app.api import changes, config, docs, evolution, health, namespaces, rules, tables, transactions, views, warehouses
 from app.api.document import Shapes
 from app.api.operations import Operation
 
@@ -17,6 +17,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *transactions.routes,
     *config.routes,
     *health.routes,
+    *changes.routes,
     *evolution.routes,
     *rules.routes,
     *warehouses.routes,

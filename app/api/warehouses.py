@@ -1,28 +1,28 @@
-"""Warehouses, as far as everybody may see them."""
+"""Warehouses: list, show, create, change, drop. Secrets go in and never come out."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from starlette.requests import Request
 
 from app import errors
 from app.api import parameters, reading
-from app.api.common import ALWAYS
-from app.api.models.evolution import WarehouseList, WarehouseModel
+from app.api.common import ALWAYS, BODY
+from app.api.models.warehouses import WarehouseList, WarehouseModel, WarehousePatch, WarehouseRequest
 from app.api.operations import Operations, Returns
 from app.api.rendering import json_answer
-from app.catalog import warehouses
+from app.catalog import storage, warehouses
 from app.ports import Warehouse
-from app.web.answer import Answer
+from app.spec import codec
+from app.web.answer import Answer, no_content
 
 routes = Operations("Warehouses", ALWAYS)
+ALL = "/icekeel/v1/warehouses"
+ONE = f"{ALL}/{{warehouse}}"
 
 
-@routes.declare(
-    "GET",
-    "/icekeel/v1/warehouses",
-    "listWarehouses",
-    returns=[Returns(200, "Every warehouse.", WarehouseList)],
-)
+@routes.declare("GET", ALL, "listWarehouses", returns=[Returns(200, "Every warehouse.", WarehouseList)])
 async def list_warehouses(request: Request) -> Answer:
     """List the warehouses of this server."""
     found = await warehouses.list_warehouses(reading.context(request))
@@ -30,8 +30,35 @@ async def list_warehouses(request: Request) -> Answer:
 
 
 @routes.declare(
+    "POST",
+    ALL,
+    "createWarehouse",
+    body=WarehouseRequest,
+    returns=[Returns(200, "The new warehouse.", WarehouseModel)],
+    fails=[errors.AlreadyExists, *BODY],
+)
+async def create_warehouse(request: Request) -> Answer:
+    """Create a warehouse.
+
+    `location` lies in a place that no other warehouse uses; on the server's own disk it must be one that the operator
+    allowed. Options whose names tell of secrets are encrypted before they are stored.
+    """
+    body, _ = await reading.json_body(request)
+    shown, secret = storage.split(_strings(body, "storage"))
+    new = Warehouse(
+        name=codec.required_str(body, "name"),
+        location=codec.required_str(body, "location"),
+        allowed_locations=_places(body) or (),
+        properties=_strings(body, "properties"),
+        storage=shown,
+        secrets=secret,
+    )
+    return json_answer(_shown(await warehouses.create_warehouse(reading.context(request), new)))
+
+
+@routes.declare(
     "GET",
-    "/icekeel/v1/warehouses/{warehouse}",
+    ONE,
     "loadWarehouse",
     parameters=[parameters.WAREHOUSE_PATH],
     returns=[Returns(200, "The warehouse.", WarehouseModel)],
@@ -43,6 +70,46 @@ async def load_warehouse(request: Request) -> Answer:
     return json_answer(_shown(await warehouses.fresh_warehouse(ctx, reading.segment(request, "warehouse"))))
 
 
+@routes.declare(
+    "PATCH",
+    ONE,
+    "changeWarehouse",
+    parameters=[parameters.WAREHOUSE_PATH],
+    body=WarehousePatch,
+    returns=[Returns(200, "The warehouse as it is now.", WarehouseModel)],
+    fails=[errors.NoSuchWarehouse, errors.CommitFailed, *BODY],
+)
+async def change_warehouse(request: Request) -> Answer:
+    """Change a warehouse.
+
+    A new location is for new tables; the old one stays allowed. Other servers see the change within two seconds.
+    """
+    body, _ = await reading.json_body(request)
+    change = warehouses.WarehouseChange(
+        location=codec.optional_str(body, "location"),
+        allowed_locations=_places(body),
+        properties=_changes(body, "properties"),
+        options=_changes(body, "storage"),
+        version=codec.optional_int64(body, "version"),
+    )
+    name = reading.segment(request, "warehouse")
+    return json_answer(_shown(await warehouses.change_warehouse(reading.context(request), name, change)))
+
+
+@routes.declare(
+    "DELETE",
+    ONE,
+    "dropWarehouse",
+    parameters=[parameters.WAREHOUSE_PATH],
+    returns=[Returns(204, "It is gone; its files are not.")],
+    fails=[errors.NoSuchWarehouse, errors.NamespaceNotEmpty],
+)
+async def drop_warehouse(request: Request) -> Answer:
+    """Drop a warehouse that holds no namespaces. Files stay where they are."""
+    await warehouses.drop_warehouse(reading.context(request), reading.segment(request, "warehouse"))
+    return no_content()
+
+
 def _shown(warehouse: Warehouse) -> dict[str, object]:
     """Without secrets."""
     return {
@@ -51,5 +118,27 @@ def _shown(warehouse: Warehouse) -> dict[str, object]:
         "allowed-locations": warehouse.allowed_locations,
         "properties": dict(warehouse.properties),
         "storage": dict(warehouse.storage),
+        "secret-options": sorted(warehouse.secrets),
         "version": warehouse.version,
     }
+
+
+def _places(body: reading.Body) -> tuple[str, ...] | None:
+    value = body.get("allowed-locations")
+    return None if value is None else codec.as_str_list(value, "$.allowed-locations")
+
+
+def _strings(body: reading.Body, key: str) -> dict[str, str]:
+    value = body.get(key)
+    return {} if value is None else {name: codec.as_str(v, f"$.{key}.{name}") for name, v in _object(value, key)}
+
+
+def _changes(body: reading.Body, key: str) -> Mapping[str, str | None]:
+    value = body.get(key)
+    if value is None:
+        return {}
+    return {name: None if v is None else codec.as_str(v, f"$.{key}.{name}") for name, v in _object(value, key)}
+
+
+def _object(value: codec.Json, key: str) -> list[tuple[str, codec.Json]]:
+    return list(codec.as_object(value, f"$.{key}").items())

@@ -32,14 +32,29 @@ from app.spec.update import TableUpdate
 _SNAPSHOT_BYTES = 500
 
 
+Planner = Callable[[TableMetadata], tuple[TableUpdate, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """One entry of a commit: what the caller believes about a table, and what shall become of it."""
+    """One entry of a commit: what the caller believes about a table, and what shall become of it.
+
+    With a `plan` the updates are made anew from every state that the change is tried on; it raises what refuses it.
+    """
 
     levels: Levels
     name: str
     requirements: tuple[TableRequirement, ...]
     updates: tuple[TableUpdate, ...]
+    plan: Planner | None = None
+
+    def on(self, base: TableMetadata | None) -> tuple[TableUpdate, ...]:
+        """The updates to apply to `base`."""
+        if self.plan is None:
+            return self.updates
+        if base is None:
+            raise NoSuchTable.named(self.levels, self.name)
+        return self.plan(base)
 
 
 async def commit_table(
@@ -60,7 +75,7 @@ async def commit_table(
     change = TableChange(levels, name, tuple(requirements), tuple(updates))
 
     async def act(key: Key) -> Committed:
-        (draft,) = await _land(ctx, caller, home, (change,), key, lambda made: versions.outcome(made[0]))
+        (draft,) = await land(ctx, caller, home, (change,), key, lambda made: versions.outcome(made[0]))
         return versions.committed(home, versions.of(draft), draft.findings)
 
     async def again(outcome: Outcome) -> Committed:
@@ -81,22 +96,24 @@ async def commit_transaction(ctx: Context, caller: Caller, warehouse: str, chang
     async def act(key: Key) -> None:
         if not changes:
             raise BadRequest("Invalid transaction: no table changes")
-        await _land(ctx, caller, home, changes, key, lambda _: {})
+        await land(ctx, caller, home, changes, key, lambda _: {})
 
     await replays.once(ctx, caller, home, act, replays.nothing)
 
 
-def columns_of(metadata: TableMetadata) -> Columns:
+def columns_of(metadata: TableMetadata, schema_changed_at_ms: int | None) -> Columns:
     """The plain columns that are kept beside a table's pointer; the field count is that of every depth."""
     return Columns(
         format_version=metadata.format_version,
         last_column_id=metadata.last_column_id,
         current_schema_id=metadata.current_schema_id,
         field_count=len(metadata.schema.by_id),
+        schema_count=len(metadata.schemas),
+        schema_changed_at_ms=schema_changed_at_ms,
     )
 
 
-async def _land(
+async def land(
     ctx: Context,
     caller: Caller,
     home: Warehouse,
@@ -104,6 +121,7 @@ async def _land(
     key: Key,
     outcome: Callable[[Sequence[Draft]], Outcome],
 ) -> list[Draft]:
+    """Bring the changes about, all or none, starting over from the present state when another commit was quicker."""
     grouped = _by_table(changes)
     lines = [(home.name, levels, name) for levels, name in grouped]
     async with ctx.caches.lines.stand(lines, ctx.limits.queue_length):
@@ -172,7 +190,7 @@ def _applied(
 ) -> commit_tables.Applied:
     for entry in entries:
         commit_requirements.check_table(entry.requirements, base)
-    updates = tuple(update for entry in entries for update in entry.updates)
+    updates = tuple(update for entry in entries for update in entry.on(base))
     return commit_tables.apply(base, base_location, updates, ctx.clock.now_ms(), ctx.ids.uuid4())
 
 
@@ -212,7 +230,7 @@ async def first_draft(
         location=metadata.location,
         file=file,
         document=await rendered(metadata),
-        columns=columns_of(metadata),
+        columns=columns_of(metadata, pen.at_ms),
         exclusive=True,
         events=(pen.created("table", file), *pen.evolved(None, metadata, file, verdict.findings)),
         findings=verdict.findings,
@@ -230,6 +248,7 @@ async def _next_version(
     verdict = await judgement.accepted(ctx, Scope.of(row), base, metadata)
     file = drafts.next_file(ctx, home, metadata, row.metadata_location)
     pen = scribe(ctx, caller, home, row.namespace, row.name, row.uuid)
+    changed = metadata.schema != base.schema
     return Draft(
         kind="table",
         levels=row.namespace,
@@ -239,7 +258,7 @@ async def _next_version(
         location=metadata.location,
         file=file,
         document=await rendered(metadata),
-        columns=columns_of(metadata),
+        columns=columns_of(metadata, pen.at_ms if changed else row.columns.schema_changed_at_ms),
         exclusive=moved,
         events=(
             *pen.evolved(base, metadata, file, verdict.findings),

@@ -21,10 +21,12 @@ class Limits:
 
     `allowed_locations` (the setting ICEKEEL_ALLOWED_LOCATIONS) are the prefixes that the server may touch beside each
     warehouse's own. `commit_attempts` counts lost swaps that are tried again before the client is told to do so.
-    `queue_length` is how many commits may wait for one table before the next is turned away.
+    `queue_length` is how many commits may wait for one table before the next is turned away. `local_roots` are the
+    folders of the server's disk in which warehouses may be made; None means anywhere.
     """
 
     allowed_locations: tuple[str, ...] = ()
+    local_roots: tuple[str, ...] | None = None
     default_warehouse: str = DEFAULT_WAREHOUSE
     idempotency_lifetime_ms: int = 30 * 60_000
     idempotency_grace_ms: int = 5 * 60_000
@@ -55,7 +57,10 @@ class Caches:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The world as the use cases see it; wired once by `main`."""
+    """The world as the use cases see it; wired once by `main`.
+
+    `configured` is the default warehouse as the settings describe it; its storage options win over stored ones.
+    """
 
     store: Store
     objects: ObjectStores
@@ -63,6 +68,7 @@ class Context:
     ids: Ids
     caches: Caches = field(default_factory=Caches)
     limits: Limits = field(default_factory=Limits)
+    configured: Warehouse | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,27 +2,36 @@
 
 A location is written once and never again, so an entry needs no invalidation; `register` alone reads afresh, because
 it names a file that somebody else wrote. Every document is parsed when it is read: bytes that no reader could load
-are never served.
+are never served. What is served are the file's own bytes, unless they hold explicit nulls, which clients refuse in
+most places: then it is the same document without them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from app.errors import NotFound, ObjectMissing, SpecError
 from app.ports import Objects
 from app.spec import metadata_file
-from app.spec.table import TableMetadata, parse_table_metadata, render_refs_only
-from app.spec.view import ViewMetadata, parse_view_metadata
+from app.spec.codec import decode, encode
+from app.spec.table import TableMetadata, parse_table_metadata, render_refs_only, render_table_metadata
+from app.spec.typed import drop_nulls
+from app.spec.view import ViewMetadata, parse_view_metadata, render_view_metadata
 
 M = TypeVar("M", TableMetadata, ViewMetadata)
 
 # Below this size decoding and parsing are quicker than handing them to a thread; beyond it they would stall others.
 HEAVY_BYTES = 512 << 10
+
+
+# A member that is null, save the one that every client takes so.
+_NULL = re.compile(rb'(?<!"current-snapshot-id"):\s*null\b')
 
 
 class Document(Generic[M]):
@@ -41,6 +50,25 @@ class Document(Generic[M]):
         return 2 * len(self.data) + len(self.refs_only or b"")
 
 
+@dataclass(frozen=True, slots=True)
+class Form(Generic[M]):
+    """How one kind of document is read and written."""
+
+    parse: Callable[[bytes], M]
+    render: Callable[[M], bytes]
+
+    def document(self, data: bytes) -> Document[M]:
+        """The document in `data` (JSON text), free of nulls. SpecError."""
+        if _NULL.search(data) is None:
+            return Document(data, self.parse(data))
+        metadata = self.parse(encode(drop_nulls(decode(data))))
+        return Document(self.render(metadata), metadata)
+
+
+TABLE = Form(parse_table_metadata, render_table_metadata)
+VIEW = Form(parse_view_metadata, render_view_metadata)
+
+
 class Documents:
     """An LRU of documents, bounded in bytes; a document larger than the bound is served but not kept."""
 
@@ -50,7 +78,7 @@ class Documents:
         self.limit = limit
         self._bytes = 0
         self._entries: OrderedDict[str, Document[TableMetadata] | Document[ViewMetadata]] = OrderedDict()
-        self._reading: dict[tuple[str, Callable[[bytes], Any]], asyncio.Future[Any]] = {}
+        self._reading: dict[tuple[str, Form[Any]], asyncio.Future[Any]] = {}
 
     @property
     def held_bytes(self) -> int:
@@ -67,14 +95,14 @@ class Documents:
         held = self._get(location)
         if held is not None and isinstance(held.metadata, TableMetadata):
             return held
-        return await self._read(objects, location, limit, parse_table_metadata)
+        return await self._read(objects, location, limit, TABLE)
 
     async def view(self, objects: Objects, location: str, limit: int) -> Document[ViewMetadata]:
         """The view metadata at `location`; failures as in `table`."""
         held = self._get(location)
         if held is not None and isinstance(held.metadata, ViewMetadata):
             return held
-        return await self._read(objects, location, limit, parse_view_metadata)
+        return await self._read(objects, location, limit, VIEW)
 
     async def refs_only(self, objects: Objects, location: str, limit: int) -> bytes:
         """The document with only those snapshots that a branch or tag points to directly."""
@@ -116,32 +144,30 @@ class Documents:
             _, entry = self._entries.popitem(last=False)
             self._bytes -= entry.size
 
-    async def _read(self, objects: Objects, location: str, limit: int, parse: Callable[[bytes], M]) -> Document[M]:
+    async def _read(self, objects: Objects, location: str, limit: int, form: Form[M]) -> Document[M]:
         """Read a document that is not held; whoever asks meanwhile waits for the same reading."""
-        key = (location, parse)
+        key = (location, form)
         reading = self._reading.get(key)
         if reading is None:
-            reading = asyncio.ensure_future(self._read_and_keep(objects, location, limit, parse))
+            reading = asyncio.ensure_future(self._read_and_keep(objects, location, limit, form))
             self._reading[key] = reading
             reading.add_done_callback(lambda done: self._done(key, done))
         document: Document[M] = await asyncio.shield(reading)
         return document
 
-    async def _read_and_keep(
-        self, objects: Objects, location: str, limit: int, parse: Callable[[bytes], M]
-    ) -> Document[M]:
-        document = await read_afresh(objects, location, limit, parse)
+    async def _read_and_keep(self, objects: Objects, location: str, limit: int, form: Form[M]) -> Document[M]:
+        document = await read_afresh(objects, location, limit, form)
         self.keep(location, document)
         return document
 
-    def _done(self, key: tuple[str, Callable[[bytes], Any]], reading: asyncio.Future[Any]) -> None:
+    def _done(self, key: tuple[str, Form[Any]], reading: asyncio.Future[Any]) -> None:
         self._reading.pop(key, None)
         # Asking for the exception keeps asyncio from reporting one whose readers have all left.
         if not reading.cancelled():
             reading.exception()
 
 
-async def read_afresh(objects: Objects, location: str, limit: int, parse: Callable[[bytes], M]) -> Document[M]:
+async def read_afresh(objects: Objects, location: str, limit: int, form: Form[M]) -> Document[M]:
     """Read and parse one file past every cache. NotFound, SpecError (with the file named), PayloadTooLarge."""
     try:
         stored = await objects.read(location, limit=limit)
@@ -149,7 +175,7 @@ async def read_afresh(objects: Objects, location: str, limit: int, parse: Callab
         raise NotFound(missing.message, location=location) from missing
     try:
         data = await aside(len(stored), partial(metadata_file.decode, limit=limit), stored, location)
-        return Document(data, await aside(len(data), parse, data))
+        return await aside(len(data), form.document, data)
     except SpecError as fault:
         raise SpecError(f"Cannot read metadata file {location}: {fault.reason}", fault.path) from fault
 

@@ -104,7 +104,11 @@ class Scribe:
     def _schema_changed(
         self, before: TableMetadata | None, after: TableMetadata, file: str, findings: Iterable[Finding]
     ) -> AnyEvent:
-        changes = diff(None if before is None else before.schema, after.schema)
+        changes = (
+            diff(None, after.schema)
+            if before is None
+            else diff(before.schema, after.schema, last_column_id=before.last_column_id)
+        )
         return events.SchemaChanged(
             **self._head(),
             metadata_location=file,

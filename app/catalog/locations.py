@@ -63,6 +63,14 @@ async def check_requested(ctx: Context, warehouse: Warehouse, levels: Levels, lo
             raise ValidationFailed(f"Invalid {what}: {location} holds other tables; choose a folder of its own")
 
 
+async def overlapping(ctx: Context, location: str) -> list[str]:
+    """Dotted names of the live tables and views, of any warehouse, that lie at, above or below `location`."""
+    found: list[str] = []
+    for warehouse in await ctx.store.warehouses():
+        found += await ctx.store.locations_overlapping(warehouse.name, location, besides_uuid=None)
+    return found
+
+
 async def namespace_location(ctx: Context, warehouse: Warehouse, namespace: Namespace) -> str:
     """The namespace's own `location`, or the nearest one above it extended by the levels below that."""
     own = namespace.properties.get(LOCATION)

@@ -21,14 +21,14 @@ from typing import Any
 import msgspec
 
 from app import events
-from app.catalog import locations
+from app.catalog import locations, warehouses
 from app.catalog.context import ANONYMOUS, Context
-from app.catalog.documents import read_afresh
+from app.catalog.documents import TABLE, read_afresh
 from app.errors import BadRequest, IcekeelError, NotFound
 from app.ports import AppendJournal, FinishPurgeJob, Objects, ObjectStat, PurgeJob, UpdatePurgeJob, Warehouse
 from app.spec import location as spec_location
 from app.spec import names
-from app.spec.table import TableMetadata, parse_table_metadata
+from app.spec.table import TableMetadata
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ async def _delete_all(ctx: Context, job: PurgeJob, progress: _Progress) -> None:
 
 async def _checked(ctx: Context, job: PurgeJob) -> Warehouse:
     """The job's warehouse, if its location is one that may be emptied at all."""
-    warehouse = await ctx.store.warehouse(job.warehouse)
+    warehouse = await warehouses.stored(ctx, job.warehouse)
     if warehouse is None:
         raise Refused(f"warehouse {job.warehouse} is gone")
     if not locations.may_touch(ctx, warehouse, job.location):
@@ -115,7 +115,7 @@ async def _checked(ctx: Context, job: PurgeJob) -> Warehouse:
 
 
 async def _guard(ctx: Context, job: PurgeJob) -> None:
-    others = await ctx.store.locations_overlapping(job.warehouse, job.location, besides_uuid=None)
+    others = await locations.overlapping(ctx, job.location)
     if others:
         raise Refused(f"{job.location} is shared with {', '.join(others[:5])}, which is in use")
 
@@ -123,7 +123,7 @@ async def _guard(ctx: Context, job: PurgeJob) -> None:
 async def _named_outside(ctx: Context, objects: Objects, job: PurgeJob) -> list[str]:
     """Files that the metadata names beyond the table's location; none when the metadata cannot be read any more."""
     try:
-        document = await read_afresh(objects, job.metadata_location, ctx.limits.document_bytes, parse_table_metadata)
+        document = await read_afresh(objects, job.metadata_location, ctx.limits.document_bytes, TABLE)
     except (NotFound, BadRequest) as unreadable:
         log.warning("purge of %s sees only the location: %s", job.location, unreadable.message)
         return [] if _inside(job.location, job.metadata_location) else [job.metadata_location]
@@ -154,7 +154,7 @@ async def _ownerless(ctx: Context, warehouse: Warehouse, file: str) -> bool:
     """Whether a named file may be deleted: allowed to touch, and inside no live table's or view's location."""
     if not locations.may_touch(ctx, warehouse, file):
         return False
-    return not await ctx.store.locations_overlapping(warehouse.name, file, besides_uuid=None)
+    return not await locations.overlapping(ctx, file)
 
 
 async def _listed(objects: Objects, job: PurgeJob, size: int) -> AsyncIterator[list[str]]:

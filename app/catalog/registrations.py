@@ -7,14 +7,14 @@ import logging
 from app.catalog import commits, drafts, locations, namespaces, places, replays, tabulars, versions, warehouses
 from app.catalog.answers import Committed, LoadedTable
 from app.catalog.context import Caller, Context
-from app.catalog.documents import Document, read_afresh
+from app.catalog.documents import Document, Form, read_afresh
 from app.catalog.drafts import Draft
 from app.catalog.journal import scribe
 from app.catalog.replays import Key, Outcome
 from app.errors import AlreadyExists, CommitFailed, IcekeelError, SwapLost
 from app.ports import Levels, Tabular, Warehouse
 from app.spec import names
-from app.spec.table import TableMetadata, parse_table_metadata, verify_table_metadata
+from app.spec.table import TableMetadata, parse_table_metadata, render_table_metadata, verify_table_metadata
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ async def _registration(
     if row is not None and not (overwrite and row.kind == "table"):
         raise places.taken(row, "table")
     locations.check(ctx, home, file, "metadata location")
-    document = await read_afresh(ctx.objects.of(home), file, ctx.limits.document_bytes, _parse_whole)
+    document = await read_afresh(ctx.objects.of(home), file, ctx.limits.document_bytes, _WHOLE)
     metadata = document.metadata
     locations.check(ctx, home, metadata.location, "table location in the metadata file")
     uuid = metadata.table_uuid or (ctx.ids.uuid4() if row is None else row.uuid)
@@ -110,6 +110,9 @@ def _parse_whole(data: bytes) -> TableMetadata:
     metadata = parse_table_metadata(data)
     verify_table_metadata(metadata)
     return metadata
+
+
+_WHOLE = Form(_parse_whole, render_table_metadata)
 
 
 def _draft(
@@ -133,7 +136,7 @@ def _draft(
         location=document.metadata.location,
         file=file,
         document=document,
-        columns=commits.columns_of(document.metadata),
+        columns=commits.columns_of(document.metadata, pen.at_ms),
         registered=True,
         events=(pen.created("table", file, registered=True), *pen.evolved(before, document.metadata, file)),
     )

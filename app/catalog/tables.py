@@ -81,7 +81,7 @@ async def create_table(
 ) -> LoadedTable:
     """Create a table, or stage one: the same document, but nobody sees it and nothing is reserved.
 
-    Column ids are assigned anew. NoSuchNamespace, AlreadyExists (a table or view), BadRequest, EvolutionRefused.
+    Column ids are assigned anew; properties that the request leaves open are the warehouse's. NoSuchNamespace, AlreadyExists (a table or view), BadRequest, EvolutionRefused.
     """
     home = await warehouses.fresh_warehouse(ctx, warehouse)
 
@@ -179,7 +179,7 @@ async def _new_metadata(ctx: Context, home: Warehouse, namespace: Namespace, req
         request.spec,
         request.order,
         location,
-        request.properties,
+        {**home.properties, **request.properties},
         now_ms=ctx.clock.now_ms(),
         uuid=uuid,
     )

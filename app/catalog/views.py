@@ -17,9 +17,9 @@ from app.catalog import (
     warehouses,
 )
 from app.catalog.answers import Listed, LoadedView
-from app.catalog.config import client_config
+from app.catalog.config import view_config
 from app.catalog.context import Caller, Context
-from app.catalog.documents import Document, read_afresh
+from app.catalog.documents import VIEW, Document, read_afresh
 from app.catalog.drafts import Draft
 from app.catalog.journal import scribe
 from app.catalog.pages import EVERYTHING, PageRequest
@@ -33,7 +33,7 @@ from app.spec import location as spec_location
 from app.spec.requirement import ViewRequirement
 from app.spec.schema import Schema
 from app.spec.update import ViewUpdate
-from app.spec.view import ViewMetadata, ViewVersion, parse_view_metadata, render_view_metadata
+from app.spec.view import ViewMetadata, ViewVersion, render_view_metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ async def load_view(ctx: Context, caller: Caller, warehouse: str, levels: Levels
         raise NotFound(ObjectMissing(file).message, location=file)
     document = await ctx.caches.documents.view(objects, file, ctx.limits.document_bytes)
     ctx.caches.observations.saw(row.uuid, caller.client, caller.client_version, "load", ctx.clock.now_ms())
-    return LoadedView(file, document.data, client_config(home))
+    return LoadedView(file, document.data, view_config(home))
 
 
 async def view_exists(ctx: Context, warehouse: str, levels: Levels, name: str) -> None:
@@ -157,9 +157,7 @@ async def register_view(
     async def act(key: Key) -> LoadedView:
         await places.vacancy(ctx, home, levels, name, "view")
         locations.check(ctx, home, metadata_location, "metadata location")
-        document = await read_afresh(
-            ctx.objects.of(home), metadata_location, ctx.limits.document_bytes, parse_view_metadata
-        )
+        document = await read_afresh(ctx.objects.of(home), metadata_location, ctx.limits.document_bytes, VIEW)
         locations.check(ctx, home, document.metadata.location, "view location in the metadata file")
         place = (levels, name)
         draft = _draft(ctx, caller, home, place, None, metadata_location, document, registered=True)
@@ -258,7 +256,7 @@ def _rendered(metadata: ViewMetadata) -> Document[ViewMetadata]:
 
 
 def _loaded(warehouse: Warehouse, version: Version) -> LoadedView:
-    return LoadedView(version.file, version.data, client_config(warehouse))
+    return LoadedView(version.file, version.data, view_config(warehouse))
 
 
 def _again(ctx: Context, home: Warehouse, levels: Levels, name: str) -> replays.Again[LoadedView]:

@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import msgspec
 
+from app.catalog import storage
 from app.catalog.context import Context
-from app.errors import AlreadyExists, BadRequest, NoSuchWarehouse
+from app.errors import AlreadyExists, BadRequest, CommitFailed, NamespaceNotEmpty, NoSuchWarehouse, SwapLost
 from app.ports import DropWarehouse, PutWarehouse, Warehouse
 from app.spec import location as locations
 
+log = logging.getLogger(__name__)
+
 _NAME = re.compile(r"[a-z0-9_-]{1,64}")
 
-# A warehouse name is the first path segment after /v1, where these already mean something.
-RESERVED_NAMES = frozenset({"namespaces", "tables", "views", "transactions", "config", "oauth"})
+# A warehouse name is the first path segment after /v1 and /icekeel/v1, where these already mean something.
+RESERVED_NAMES = frozenset(
+    {"namespaces", "tables", "views", "transactions", "config", "oauth", "rules", "warehouses", "principals", "doctor"}
+)
+_CHANGE_ATTEMPTS = 5
+_JOBS_LOOKED_AT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class WarehouseChange:
+    """What shall become of a warehouse; None leaves a part as it is. In maps a value of None removes the key.
+
+    With `version` the change applies to that version only.
+    """
+
+    location: str | None = None
+    allowed_locations: tuple[str, ...] | None = None
+    properties: Mapping[str, str | None] = field(default_factory=dict)
+    options: Mapping[str, str | None] = field(default_factory=dict)
+    version: int | None = None
 
 
 async def warehouse(ctx: Context, name: str) -> Warehouse:
@@ -27,7 +51,7 @@ async def warehouse(ctx: Context, name: str) -> Warehouse:
 
 async def fresh_warehouse(ctx: Context, name: str) -> Warehouse:
     """The warehouse as the store has it now, for whatever changes or may be refused."""
-    found = await ctx.store.warehouse(name)
+    found = await stored(ctx, name)
     if found is None:
         ctx.caches.warehouses.pop(name, None)
         raise NoSuchWarehouse.named(name)
@@ -35,60 +59,117 @@ async def fresh_warehouse(ctx: Context, name: str) -> Warehouse:
     return found
 
 
+async def stored(ctx: Context, name: str) -> Warehouse | None:
+    """The warehouse as the store has it now; None if there is none of that name."""
+    found = await ctx.store.warehouse(name)
+    return None if found is None else _configured(ctx, found)
+
+
 async def list_warehouses(ctx: Context) -> tuple[Warehouse, ...]:
-    return await ctx.store.warehouses()
+    return tuple([_configured(ctx, found) for found in await ctx.store.warehouses()])
 
 
 async def find_warehouse(ctx: Context, wanted: str | None) -> Warehouse:
     """The warehouse called `wanted`, or the one whose location that is; None means the default one."""
     if wanted is None or wanted == "":
         return await fresh_warehouse(ctx, ctx.limits.default_warehouse)
-    found = await ctx.store.warehouse(wanted)
+    found = await stored(ctx, wanted)
     if found is not None:
         return found
-    for candidate in await ctx.store.warehouses():
+    for candidate in await list_warehouses(ctx):
         if same_location(candidate.location, wanted):
             return candidate
     raise NoSuchWarehouse.named(wanted)
 
 
 async def create_warehouse(ctx: Context, new: Warehouse) -> Warehouse:
-    """Add a warehouse. BadRequest on an unusable name or location, AlreadyExists when the name is taken."""
-    _check(new)
+    """Add a warehouse.
+
+    BadRequest on an unusable name, location or option, or a place that another warehouse uses; AlreadyExists when the
+    name is taken.
+    """
     record = msgspec.structs.replace(new, location=locations.strip_trailing_slash(new.location), version=1)
+    _check(ctx, record)
+    await _refuse_shared(ctx, record)
+    ctx.objects.of(record)
     await ctx.store.write([PutWarehouse(warehouse=record, expected_version=None, now_ms=ctx.clock.now_ms())])
+    log.info("warehouse %s created at %s", record.name, record.location)
+    _tell(record)
     return record
 
 
+async def change_warehouse(ctx: Context, name: str, change: WarehouseChange) -> Warehouse:
+    """Change a warehouse, other servers see it within `Limits.warehouse_ttl_ms`. A location that it leaves stays allowed.
+
+    NoSuchWarehouse, BadRequest, CommitFailed when `change.version` is not the present one.
+    """
+    for _ in range(_CHANGE_ATTEMPTS):
+        found = await ctx.store.warehouse(name)
+        if found is None:
+            raise NoSuchWarehouse.named(name)
+        if change.version is not None and change.version != found.version:
+            raise CommitFailed(f"Warehouse {name} is at version {found.version}, not {change.version}")
+        if change.location is not None and _is_configured(ctx, name):
+            raise BadRequest(f"The location of warehouse {name} is set by ICEKEEL_WAREHOUSE")
+        record = _changed(found, change)
+        _check(ctx, _configured(ctx, record))
+        if change.location is not None or change.allowed_locations is not None:
+            await _refuse_shared(ctx, record)
+        ctx.objects.of(_configured(ctx, record))
+        put = PutWarehouse(warehouse=record, expected_version=found.version, now_ms=ctx.clock.now_ms())
+        try:
+            await ctx.store.write([put])
+        except SwapLost:
+            continue
+        log.info("warehouse %s changed, now at version %d", name, record.version)
+        _tell(_configured(ctx, record))
+        return await fresh_warehouse(ctx, name)
+    raise CommitFailed(f"Too many concurrent changes of warehouse {name}; nothing was changed. Try again.")
+
+
 async def drop_warehouse(ctx: Context, name: str) -> None:
-    """Remove an empty warehouse. NoSuchWarehouse, NamespaceNotEmpty."""
+    """Remove an empty warehouse; its files stay. NoSuchWarehouse, NamespaceNotEmpty, BadRequest for the default one."""
+    if _is_configured(ctx, name):
+        raise BadRequest(f"Warehouse {name} is the configured one and would be made again at the next start")
+    if any(job.warehouse == name for job in await ctx.store.purge_jobs(_JOBS_LOOKED_AT)):
+        raise NamespaceNotEmpty(f"Warehouse {name} still deletes files of purged tables; drop it when that is done")
     await ctx.store.write([DropWarehouse(name=name)])
     ctx.caches.warehouses.pop(name, None)
+    log.info("warehouse %s dropped", name)
 
 
 async def ensure_warehouse(ctx: Context, wanted: Warehouse) -> Warehouse:
     """Make the configured warehouse exist as configured; safe when several servers start at once.
 
-    A changed location is for new tables. The old one stays allowed, because the tables there are still served.
+    A changed location is for new tables. The old one stays allowed, because the tables there are still served. Storage
+    options from the settings are never stored: they hold for the servers that have them.
     """
+    bare = msgspec.structs.replace(wanted, storage={}, secrets={})
+    _check(ctx, wanted, anywhere=True)
+    ctx.objects.of(wanted)
     found = await ctx.store.warehouse(wanted.name)
     if found is None:
+        record = msgspec.structs.replace(bare, location=locations.strip_trailing_slash(wanted.location), version=1)
         try:
-            return await create_warehouse(ctx, wanted)
+            await ctx.store.write([PutWarehouse(warehouse=record, expected_version=None, now_ms=ctx.clock.now_ms())])
         except AlreadyExists:
             return await fresh_warehouse(ctx, wanted.name)
+        return record
     if same_location(found.location, wanted.location):
         return found
-    _check(wanted)
-    moved = msgspec.structs.replace(
-        found,
-        location=locations.strip_trailing_slash(wanted.location),
-        allowed_locations=(*found.allowed_locations, found.location),
-        version=found.version + 1,
-    )
+    moved = _changed(found, WarehouseChange(location=wanted.location))
     put = PutWarehouse(warehouse=moved, expected_version=found.version, now_ms=ctx.clock.now_ms())
-    await ctx.store.write([put])
+    try:
+        await ctx.store.write([put])
+    except SwapLost:
+        return await fresh_warehouse(ctx, wanted.name)
     return moved
+
+
+async def tell_of_keys(ctx: Context) -> None:
+    """Say in the log, for every warehouse that hands out static keys, that it does."""
+    for found in await list_warehouses(ctx):
+        _tell(found)
 
 
 def same_location(a: str, b: str) -> bool:
@@ -99,8 +180,83 @@ def same_location(a: str, b: str) -> bool:
         return False
 
 
-def _check(new: Warehouse) -> None:
+def _is_configured(ctx: Context, name: str) -> bool:
+    return ctx.configured is not None and ctx.configured.name == name
+
+
+def _configured(ctx: Context, found: Warehouse) -> Warehouse:
+    """With the storage options of the settings, if this is the warehouse that they are for."""
+    own = ctx.configured
+    if own is None or own.name != found.name or not (own.storage or own.secrets):
+        return found
+    return msgspec.structs.replace(
+        found, storage={**found.storage, **own.storage}, secrets={**found.secrets, **own.secrets}
+    )
+
+
+def _changed(found: Warehouse, change: WarehouseChange) -> Warehouse:
+    location, allowed = found.location, found.allowed_locations
+    if change.allowed_locations is not None:
+        allowed = change.allowed_locations
+    if change.location is not None and not same_location(change.location, found.location):
+        location = locations.strip_trailing_slash(change.location)
+        allowed = (*(place for place in allowed if place != found.location), found.location)
+    shown, secret = storage.split(_merged({**found.storage, **found.secrets}, change.options))
+    return msgspec.structs.replace(
+        found,
+        location=location,
+        allowed_locations=allowed,
+        properties=_merged(found.properties, change.properties),
+        storage=shown,
+        secrets=secret,
+        version=found.version + 1,
+    )
+
+
+def _merged(before: Mapping[str, str], change: Mapping[str, str | None]) -> dict[str, str]:
+    both = {**before, **change}
+    return {name: value for name, value in both.items() if value is not None}
+
+
+def _check(ctx: Context, new: Warehouse, *, anywhere: bool = False) -> None:
+    """`anywhere`: the location is the operator's own, from the settings."""
     if not _NAME.fullmatch(new.name) or new.name in RESERVED_NAMES:
         raise BadRequest(f"Invalid warehouse name: {new.name!r} (use a-z, 0-9, _ and -, and no word of the protocol)")
-    if not locations.is_absolute(new.location):
-        raise BadRequest(f"Invalid warehouse location: {new.location} is not absolute")
+    for place in (new.location, *new.allowed_locations):
+        if not locations.is_absolute(place):
+            raise BadRequest(f"Invalid warehouse location: {place} is not absolute")
+        locations.canonical(place)
+        if not (anywhere or _is_configured(ctx, new.name)):
+            _check_disk(ctx, place)
+    storage.check(new)
+
+
+def _check_disk(ctx: Context, place: str) -> None:
+    """Whoever may make warehouses may not thereby reach every file of the server's machine."""
+    roots = ctx.limits.local_roots
+    if roots is None or not locations.is_local(place):
+        return
+    if not any(locations.contains(root, place) for root in roots):
+        raise BadRequest(
+            f"Invalid warehouse location: {place} is on the server's disk. Choose one below {' or '.join(roots)}, "
+            "or have the operator add this one to ICEKEEL_ALLOWED_LOCATIONS"
+        )
+
+
+async def _refuse_shared(ctx: Context, new: Warehouse) -> None:
+    """Two warehouses in one place could hold two tables in one folder, and purging one would empty the other."""
+    for other in await list_warehouses(ctx):
+        if other.name != new.name and locations.overlaps(other.location, new.location):
+            raise BadRequest(
+                f"Invalid warehouse location: {new.location} overlaps warehouse {other.name} at {other.location}"
+            )
+
+
+def _tell(found: Warehouse) -> None:
+    if storage.hands_out_keys(found):
+        log.warning(
+            "WAREHOUSE %s HANDS OUT ITS STATIC KEYS: whoever may load a table of it gets them, and with them everything "
+            "that they open (storage option %s)",
+            found.name,
+            storage.CLIENT_KEYS,
+        )

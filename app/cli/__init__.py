@@ -22,6 +22,9 @@ COMMANDS = {
     "explain": ("app.cli.manual", "show the manual page of a rule"),
     "policy": ("app.cli.policies", "severities of the rules for a table: get, set"),
     "waive": ("app.cli.waivers", "let one commit break one rule: grant, list, revoke"),
+    "warehouse": ("app.cli.warehouses", "warehouses: list, show, create, change, drop"),
+    "connect": ("app.cli.connect", "print how an engine connects to a running server"),
+    "gc": ("app.cli.garbage", "find metadata files that no table ever named, and delete them when told to"),
     "openapi": ("app.cli.document", "print the OpenAPI document"),
 }
 

@@ -31,12 +31,17 @@ def add_action(
     """A command about one table of a running server; a refusal of the server is exit code 1."""
     action: argparse.ArgumentParser = actions.add_parser(name, help=text)
     action.add_argument("table", help="namespace.table, or a JSON list of levels and name")
+    action.add_argument("--warehouse", default="default", help="warehouse name (default: default)")
+    return to_server(action, run)
+
+
+def to_server(action: argparse.ArgumentParser, run: Callable[[argparse.Namespace], None]) -> argparse.ArgumentParser:
+    """Make `run` a command to a running server; a refusal of the server is exit code 1."""
     uri = os.environ.get("ICEKEEL_URI", DEFAULT_URI)
     action.add_argument("--uri", default=uri, help=f"server (default: ICEKEEL_URI or {DEFAULT_URI})")
     action.add_argument(
         "--token", default=os.environ.get("ICEKEEL_TOKEN"), help="bearer token (default: ICEKEEL_TOKEN)"
     )
-    action.add_argument("--warehouse", default="default", help="warehouse name (default: default)")
     add_format(action)
     action.set_defaults(run=lambda given: _answered(run, given))
     return action

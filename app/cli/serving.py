@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import uvicorn
 
 from app import __version__
+from app.cli.stopping import LeavingServer
 from app.cli.workers import supervise
 from app.errors import BadSettings
 from app.main import check_exposure, create_app, prepare
@@ -80,7 +81,7 @@ def run(settings: Settings, listener: socket.socket) -> int:
         timeout_keep_alive=settings.keep_alive,
         timeout_graceful_shutdown=settings.shutdown_timeout,
     )
-    server = uvicorn.Server(config)
+    server = LeavingServer(config, drain_s=settings.drain, draining=lambda: setattr(app.state, "draining", True))
     for number in (signal.SIGTERM, signal.SIGINT):
         # uvicorn raises the signal again once it has stopped in good order; then it means nothing any more.
         signal.signal(number, _ignore)

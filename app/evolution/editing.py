@@ -19,7 +19,16 @@ from app.evolution.union import union
 from app.evolution.wanted import plain_field, plain_type
 from app.spec.schema import Schema
 from app.spec.table import TableMetadata
-from app.spec.types import ListType, MapType, NestedField, StructType, Type, settled_default, type_to_json
+from app.spec.types import (
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    Type,
+    field_to_json,
+    settled_default,
+    type_to_json,
+)
 
 
 class Touch(msgspec.Struct, frozen=True):
@@ -170,7 +179,7 @@ class _Editor:
 
     def _declare(self, operation: o.Declare) -> None:
         wanted = operation.wanted
-        self._touches.append(self._whole(f"the whole schema {hash_of(self._table.schema)}"))
+        self._touches.append(self._whole(f"the whole schema {content_of(self._table.schema)}"))
         if operation.match == "id":
             schema = wanted.schema()
             self._given = schema
@@ -187,7 +196,8 @@ class _Editor:
         parent = self._sketch.root if parent_id is None else self._sketch.by_id(parent_id)
         if parent is None:
             assert parent_id is not None
-            raise ValidationFailed(f"{schema.name_of(parent_id)} (field {parent_id}) is dropped too: restore that first")
+            name = schema.name_of(parent_id)
+            raise ValidationFailed(f"{name} (field {parent_id}) is dropped too: restore that first")
         name = operation.name or field.name
         taken = [inner for inner in _ids_inside(field) if self._sketch.by_id(inner) is not None]
         if taken:
@@ -278,10 +288,9 @@ def _kind(node: Node) -> str:
     return node.kind if node.primitive is None else str(node.primitive)
 
 
-def hash_of(schema: Schema) -> str:
+def content_of(schema: Schema) -> str:
     """A text that is equal for schemas of equal content."""
-    fields = [(field.field_id, field.name, field.required, type_to_json(field.field_type)) for field in schema.fields]
-    return repr((fields, sorted(schema.identifier_field_ids)))
+    return repr(([field_to_json(field) for field in schema.fields], sorted(schema.identifier_field_ids)))
 
 
 def _ids_inside(field: NestedField) -> Iterator[int]:

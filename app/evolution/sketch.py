@@ -180,7 +180,8 @@ class Sketch:
         if taken is not None:
             raise ValidationFailed(f"Column {taken.path} already exists (field {taken.field_id})")
         own = next(self._fresh)
-        numbered = msgspec.structs.replace(field, field_id=own, field_type=self._renumbered(plain_type(field.field_type)))
+        kind = self._renumbered(plain_type(field.field_type))
+        numbered = msgspec.structs.replace(field, field_id=own, field_type=kind)
         return self._append(parent, numbered, fresh=True)
 
     def restore(self, parent: Node, field: NestedField) -> Node:

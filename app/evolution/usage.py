@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from app.errors import SpecError
 from app.evolution.change import Change
+from app.evolution.column_properties import COLUMN_LISTS, PER_COLUMN
 from app.evolution.diff import Slot
 from app.evolution.registry import RULES
 from app.rules import Fault, Severity
 from app.spec.name_mapping import NAME_MAPPING_PROPERTY, NameMapping, parse_name_mapping
 from app.spec.types import DateType, TimestampNsType, TimestamptzNsType, UnknownType
-
-_PER_COLUMN: Final = (
-    "write.metadata.metrics.column.",
-    "write.parquet.bloom-filter-enabled.column.",
-    "write.parquet.bloom-filter-fpp.column.",
-    "write.parquet.bloom-filter-ndv.column.",
-    "write.parquet.stats-enabled.column.",
-)
-_COLUMN_LISTS: Final = ("write.orc.bloom.filter.columns",)
 
 
 @RULES.rule("ICE601", "column-positions-shifted", spec="Schema Evolution", default=Severity.WARN)
@@ -123,8 +114,8 @@ def property_names_missing_column(change: Change) -> Iterator[Fault]:
     if not lost:
         return
     for key, value in change.current.properties.items():
-        column = next((key.removeprefix(prefix) for prefix in _PER_COLUMN if key.startswith(prefix)), None)
-        columns = [c.strip() for c in value.split(",")] if key in _COLUMN_LISTS else [column]
+        column = next((key.removeprefix(prefix) for prefix in PER_COLUMN if key.startswith(prefix)), None)
+        columns = [c.strip() for c in value.split(",")] if key in COLUMN_LISTS else [column]
         for name in columns:
             slot = lost.get(name) if name else None
             if slot is not None and change.after.find_readable(slot.path) is None:

@@ -26,7 +26,7 @@ from typing import Final, ParamSpec, TypeVar
 
 from app.errors import BadRequest, Forbidden, ObjectExists, ObjectMissing, ObjectsUnavailable, PayloadTooLarge
 from app.objects.exclusive import name_exclusively
-from app.ports import ObjectStat
+from app.ports import Folder, ObjectStat
 from app.spec.location import local_path
 
 LEFTOVER_PREFIX: Final = ".icekeel-"
@@ -89,6 +89,9 @@ class LocalObjects:
         while batch := await self._run(lambda: tuple(islice(walk, _LIST_BATCH))):
             for found in batch:
                 yield found
+
+    async def look(self, location: str) -> Folder:
+        return await self._run(self._look, location)
 
     async def prepare(self, location: str) -> None:
         await self._run(self._prepare, location)
@@ -181,6 +184,24 @@ class LocalObjects:
                         pending.append((child.path, f"{spelled}/{child.name}"))
                     elif child.is_file(follow_symlinks=False):
                         yield _stat_of(f"{spelled}/{child.name}", child.stat(follow_symlinks=False))
+
+    def _look(self, location: str) -> Folder:
+        spelled = location.rstrip("/")
+        folders: list[str] = []
+        objects: list[ObjectStat] = []
+        try:
+            top, _ = self._inside(location)
+            with os.scandir(top) as entries:
+                for child in entries:
+                    with contextlib.suppress(FileNotFoundError):
+                        if child.is_dir(follow_symlinks=False):
+                            folders.append(f"{spelled}/{child.name}")
+                        elif child.is_file(follow_symlinks=False):
+                            objects.append(_stat_of(f"{spelled}/{child.name}", child.stat(follow_symlinks=False)))
+        except OSError as fault:
+            if not _means_missing(fault):
+                raise _unavailable("list", location, fault) from fault
+        return Folder(folders=tuple(sorted(folders)), objects=tuple(objects))
 
     def _prepare(self, location: str) -> None:
         try:
@@ -279,7 +300,12 @@ def _failed_to_make(doing: str, location: str, fault: OSError) -> BadRequest | O
 
 
 def _stat_of(location: str, found: os.stat_result) -> ObjectStat:
-    return ObjectStat(location=location, size=found.st_size, modified_ms=found.st_mtime_ns // 1_000_000)
+    return ObjectStat(
+        location=location,
+        size=found.st_size,
+        modified_ms=found.st_mtime_ns // 1_000_000,
+        leftover=is_leftover(location),
+    )
 
 
 def _read_all(handle: int, start: int, length: int) -> bytes:

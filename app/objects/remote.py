@@ -11,7 +11,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedEr
 from app.errors import BadRequest, ObjectExists, ObjectMissing, ObjectsUnavailable, PayloadTooLarge
 from app.objects.address import Bucket, parse_address
 from app.objects.options import RETRIES, Client, check_options, open_client
-from app.ports import ObjectStat
+from app.ports import Folder, ObjectStat
 
 _CREATE_ATTEMPTS: Final = 3
 _FIRST_PAUSE_S: Final = 0.2
@@ -117,6 +117,27 @@ class RemoteObjects:
             return
         except (BaseError, OSError) as fault:
             raise _unavailable("list", prefix, fault) from fault
+
+    async def look(self, location: str) -> Folder:
+        spelled = location.rstrip("/")
+        client, key = self._find(spelled, whole_bucket=True)
+        cut = len(key) + 1 if key else 0
+        try:
+            found = await client.list_with_delimiter_async(prefix=key or None)
+        except FileNotFoundError:
+            return Folder(folders=(), objects=())
+        except (BaseError, OSError) as fault:
+            raise _unavailable("list", location, fault) from fault
+        objects = [
+            ObjectStat(
+                location=f"{spelled}/{each['path'][cut:]}",
+                size=each["size"],
+                modified_ms=int(each["last_modified"].timestamp() * 1000),
+            )
+            for each in found["objects"]
+        ]
+        folders = sorted(f"{spelled}/{path.rstrip('/')[cut:]}" for path in found["common_prefixes"])
+        return Folder(folders=tuple(folders), objects=tuple(objects))
 
     async def prepare(self, location: str) -> None:
         """Nothing: there are no folders."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from app.objects.local import LocalObjects
 from app.objects.remote import RemoteObjects
-from app.ports import Objects, ObjectStat, Warehouse
+from app.ports import Folder, Objects, ObjectStat, Warehouse
 from app.spec.location import is_local, local_path
 
 _THREADS: Final = 16
@@ -78,6 +78,9 @@ class RoutedObjects:
 
     def list(self, prefix: str) -> AsyncIterator[ObjectStat]:
         return self._of(prefix).list(prefix)
+
+    async def look(self, location: str) -> Folder:
+        return await self._of(location).look(location)
 
     async def prepare(self, location: str) -> None:
         await self._of(location).prepare(location)

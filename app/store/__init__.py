@@ -9,21 +9,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from app.ports import Store
 from app.store.databases import SchemaState, migrate, schema_state
 from app.store.postgres_store import PostgresStore
+from app.store.secrets import sealer
 from app.store.sqlite_store import SqliteStore
 from app.store.urls import SqliteUrl, parse
 
 __all__ = ["SchemaState", "Store", "migrate", "open_store", "schema_state"]
 
 
-def open_store(database_url: str, *, pool_size: int = 10, statement_timeout_ms: int = 30_000) -> Store:
+def open_store(
+    database_url: str,
+    *,
+    pool_size: int = 10,
+    statement_timeout_ms: int = 30_000,
+    secret_keys: Sequence[bytes] = (),
+) -> Store:
     """The store for `sqlite:///path` or `postgresql://...`; call `open` on it before use.
 
-    `pool_size` (connections) and `statement_timeout_ms` are for PostgreSQL. BadSettings for any other URL.
+    `pool_size` (connections) and `statement_timeout_ms` are for PostgreSQL. `secret_keys` (32 bytes each) encrypt the
+    secrets of warehouses: the first one for writing, all of them for reading. BadSettings for any other URL.
     """
     url = parse(database_url)
+    store: SqliteStore | PostgresStore
     if isinstance(url, SqliteUrl):
-        return SqliteStore(url.path)
-    return PostgresStore(url, pool_size=pool_size, statement_timeout_ms=statement_timeout_ms)
+        store = SqliteStore(url.path)
+    else:
+        store = PostgresStore(url, pool_size=pool_size, statement_timeout_ms=statement_timeout_ms)
+    store.sealer = sealer(secret_keys)
+    return store

@@ -23,35 +23,6 @@ from app.store.urls import PostgresUrl, SqliteUrl, parse
 _CONNECT_S: Final = 30.0
 
 
-class SchemaState(NamedTuple):
-    """`current` is the revision of the database, None when it is empty; `head` is what this server speaks."""
-
-    current: str | None
-    head: str
-    status: Literal["empty", "older", "current", "newer"]
-
-
-def state_of(current: str | None) -> SchemaState:
-    if current is None:
-        return SchemaState(None, REVISION, "empty")
-    if current == REVISION:
-        return SchemaState(current, REVISION, "current")
-    return SchemaState(current, REVISION, "older" if current in REVISIONS else "newer")
-
-
-def require_current(current: str | None) -> None:
-    """SchemaOutOfDate, with what to do, unless `current` is what this server speaks."""
-    state = state_of(current)
-    if state.status == "current":
-        return
-    if state.status == "newer":
-        raise SchemaOutOfDate(
-            f"The database stands at schema {current}, which is newer than this server ({REVISION}): upgrade the server"
-        )
-    stands = "is empty" if current is None else f"stands at schema {current}, this server needs {REVISION}"
-    raise SchemaOutOfDate(f"The database {stands}: run `icekeel db upgrade`")
-
-
 def schema_state(database_url: str) -> SchemaState:
     """What the database stands at, without changing it. Unavailable when it cannot be reached."""
     url = parse(database_url)

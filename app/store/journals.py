@@ -1,59 +1,27 @@
 """The journal in SQL: events as JSON, with the columns they are looked up by."""
 
 from __future__ import annotations
-
 from typing import Any, Final
-
 import msgspec
-from sqlalchemy import insert, or_, select
-from sqlalchemy.sql.expression import ColumnElement
-
 from app.events import AnyEvent
 from app.ports import AppendJournal, JournalEntry, Levels
 from app.store.paths import SEPARATOR, below
-from app.store.program import Call, Params, Program, Row, Statement, param
-from app.store.schema import journal
+from app.store.program import Call, Params, Program, Row, Statement
+
 
 _events = msgspec.json.Decoder(AnyEvent)
-
-
-def _newest_first(*where: ColumnElement[bool]) -> Statement:
-    return Statement(
-        select(journal.c.entry_id, journal.c.payload)
-        .where(journal.c.entry_id < param("before_id"), *where)
-        .order_by(journal.c.entry_id.desc())
-        .limit(param("limit")),
-        rows=True,
-    )
-
-
-_OF_TABLE = journal.c.table_uuid == param("table_uuid")
-_OF_WAREHOUSE = journal.c.warehouse == param("warehouse")
-_OF_NAMESPACE: Any = or_(
-    journal.c.namespace_path == param("path"),
-    (journal.c.namespace_path >= param("below_from")) & (journal.c.namespace_path < param("below_to")),
-)
-
-# One statement for each combination of what is asked for: (table, warehouse, namespace).
+# By what is asked for: (table, warehouse, namespace).
 _QUERIES: Final = {
-    (False, False, False): _newest_first(),
-    (True, False, False): _newest_first(_OF_TABLE),
-    (False, True, False): _newest_first(_OF_WAREHOUSE),
-    (False, False, True): _newest_first(_OF_NAMESPACE),
-    (True, True, False): _newest_first(_OF_TABLE, _OF_WAREHOUSE),
-    (True, False, True): _newest_first(_OF_TABLE, _OF_NAMESPACE),
-    (False, True, True): _newest_first(_OF_WAREHOUSE, _OF_NAMESPACE),
-    (True, True, True): _newest_first(_OF_TABLE, _OF_WAREHOUSE, _OF_NAMESPACE),
+    (False, False, False): Statement("journals.NEWEST.all"),
+    (True, False, False): Statement("journals.NEWEST.table"),
+    (False, True, False): Statement("journals.NEWEST.warehouse"),
+    (False, False, True): Statement("journals.NEWEST.namespace"),
+    (True, True, False): Statement("journals.NEWEST.table+warehouse"),
+    (True, False, True): Statement("journals.NEWEST.table+namespace"),
+    (False, True, True): Statement("journals.NEWEST.warehouse+namespace"),
+    (True, True, True): Statement("journals.NEWEST.table+warehouse+namespace"),
 }
-_INSERT: Final = Statement(
-    insert(journal).inline().values(
-        at_ms=param("at_ms"),
-        warehouse=param("warehouse"),
-        namespace_path=param("path"),
-        table_uuid=param("table_uuid"),
-        payload=param("payload"),
-    )
-)
+_INSERT: Final = Statement("journals.INSERT")
 _NO_BOUND: Final = 2**63 - 1
 
 

@@ -1,54 +1,14 @@
 """Idempotency keys in SQL. A key is one per warehouse, compared without regard to case."""
 
 from __future__ import annotations
-
 from typing import Any, Final
-
-from sqlalchemy import delete, select
-
 from app.errors import KeyAlreadyUsed
 from app.ports import KeyRecord, RecordKey
-from app.store.program import Call, DialectInsert, Program, Row, Statement, param
-from app.store.schema import idempotency_key
+from app.store.program import Call, Program, Row, Statement
 
-ONE: Final = Statement(
-    select(
-        idempotency_key.c.key,
-        idempotency_key.c.warehouse,
-        idempotency_key.c.fingerprint,
-        idempotency_key.c.status,
-        idempotency_key.c.outcome,
-        idempotency_key.c.created_at_ms,
-        idempotency_key.c.expires_at_ms,
-    ).where(
-        idempotency_key.c.warehouse == param("warehouse"),
-        idempotency_key.c.key == param("key"),
-        idempotency_key.c.expires_at_ms > param("now_ms"),
-    ),
-    rows=True,
-)
-
-
-def _record(insert: DialectInsert) -> Any:
-    statement = insert(idempotency_key).inline().values(
-        warehouse=param("warehouse"),
-        key=param("key"),
-        fingerprint=param("fingerprint"),
-        status=param("status"),
-        outcome=param("outcome"),
-        created_at_ms=param("created_at_ms"),
-        expires_at_ms=param("expires_at_ms"),
-    )
-    changed = ("fingerprint", "status", "outcome", "created_at_ms", "expires_at_ms")
-    return statement.on_conflict_do_update(
-        index_elements=list(idempotency_key.primary_key.columns),
-        set_={name: statement.excluded[name] for name in changed},
-        where=idempotency_key.c.expires_at_ms <= statement.excluded.created_at_ms,
-    )
-
-
-_RECORD: Final = Statement(_record)
-_EXPIRE: Final = Statement(delete(idempotency_key).where(idempotency_key.c.expires_at_ms <= param("now_ms")))
+ONE: Final = Statement("keys.ONE")
+_RECORD: Final = Statement("keys.RECORD")
+_EXPIRE: Final = Statement("keys.EXPIRE")
 
 
 def key_of(row: Row) -> KeyRecord:

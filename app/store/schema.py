@@ -4,12 +4,13 @@ What is kept here is the pointer and what must be found or listed; nothing of a 
 columns. Names, paths, keys and locations are compared byte by byte (`Exact`), so both databases order and match them by
 code point and never fold case. Times are epoch milliseconds. Maps are JSON text.
 
-A change here needs a migration under `migrations/versions`; `tests/store/test_migrations.py` compares the two.
+A change here needs a migration under `migrations/versions` and its revision in `revisions.py`;
+`tests/store/test_migrations.py` compares them. No server loads this file: `make sql` compiles it ahead of time.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -26,12 +27,6 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 from sqlalchemy.dialects import postgresql
-
-REVISIONS: Final = ("0001",)
-"""Every migration, oldest first; a test compares them with the scripts."""
-
-REVISION: Final = REVISIONS[-1]
-"""The migration that leads to exactly these tables."""
 
 Exact = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
 """Text compared by code point: SQLite's BINARY by default, the "C" collation in PostgreSQL."""
@@ -118,6 +113,8 @@ tabular = _table(
     _int("field_count"),
     _long("created_at_ms"),
     _long("updated_at_ms"),
+    Column("schema_count", Integer, nullable=True),
+    _long("schema_changed_at_ms", nullable=True),
     PrimaryKeyConstraint("tabular_id", name="pk_tabular"),
     ForeignKeyConstraint(["namespace_id"], ["namespace.namespace_id"], name="fk_tabular_namespace"),
     # Tables and views share one name space.

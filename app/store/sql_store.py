@@ -18,16 +18,31 @@ from app.ports import (
     Page,
     PolicySetting,
     PurgeJob,
+    PutWarehouse,
     Report,
     Sighting,
+    Standing,
     Tabular,
     Warehouse,
     WriteOp,
 )
 from app.rules import Waiver
-from app.store import journals, keys, namespaces, observations, policies, purges, tabulars, units, waivers, warehouses
+from app.store import (
+    journals,
+    keys,
+    namespaces,
+    observations,
+    policies,
+    purges,
+    standings,
+    tabulars,
+    units,
+    waivers,
+    warehouses,
+)
 from app.store.paths import SEPARATOR, is_path, levels_of, location_key, storable
 from app.store.program import Params, Program, Row, Statement
+from app.store.secrets import Sealer, opened, sealed
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +52,9 @@ Decoded = TypeVar("Decoded")
 
 class SqlStore(ABC):
     """Reads and writes as statements and programs; the adapter brings connections, transactions and their failures."""
+
+    sealer: Sealer | None = None
+    """What hides the secrets of warehouses from whoever reads the database."""
 
     @abstractmethod
     async def fetch(self, statement: Statement, params: Params) -> Sequence[Row]:
@@ -48,17 +66,20 @@ class SqlStore(ABC):
 
     async def write(self, unit: Sequence[WriteOp]) -> None:
         if unit:
-            await self.run(partial(units.apply, unit))
+            hidden = [sealed(op, self.sealer) if isinstance(op, PutWarehouse) else op for op in unit]
+            await self.run(partial(units.apply, hidden))
 
     # --- warehouses and namespaces ---
 
     async def warehouse(self, name: str) -> Warehouse | None:
         if not storable(name):
             return None
-        return _first(warehouses.warehouse_of, await self.fetch(warehouses.ONE, {"name": name}))
+        found = _first(warehouses.warehouse_of, await self.fetch(warehouses.ONE, {"name": name}))
+        return None if found is None else opened(found, self.sealer)
 
     async def warehouses(self) -> tuple[Warehouse, ...]:
-        return _all(warehouses.warehouse_of, await self.fetch(warehouses.ALL, {}))
+        found = _all(warehouses.warehouse_of, await self.fetch(warehouses.ALL, {}))
+        return tuple(opened(warehouse, self.sealer) for warehouse in found)
 
     async def namespace(self, warehouse: str, levels: Levels) -> Namespace | None:
         if not is_path(levels):
@@ -112,6 +133,15 @@ class SqlStore(ABC):
         })
         names, more = _cut(rows, limit)
         return Page(items=tuple(names), after=names[-1] if more else None)
+
+    async def standings(
+        self, warehouse: str | None, namespace: Levels | None, by: Standing, *,
+        after: tuple[int, int] | None, limit: int,
+    ) -> tuple[Tabular, ...]:
+        if namespace and not is_path(namespace):
+            return ()
+        statement, params = standings.query(warehouse, namespace, by, after, limit)
+        return _all(tabulars.tabular_of, await self.fetch(statement, params))
 
     async def locations_overlapping(
         self, warehouse: str, location: str, *, besides_uuid: str | None

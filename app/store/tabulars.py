@@ -1,12 +1,8 @@
 """Tables and views in SQL: the pointer, its swap, and the life of a row."""
 
 from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
-
-from sqlalchemy import delete, insert, literal_column, or_, select, update
-
 from app.errors import (
     AlreadyExists,
     IcekeelError,
@@ -21,164 +17,32 @@ from app.ports import Columns, CreateTabular, DropTabular, Kind, Levels, RenameT
 from app.store import observations, policies, waivers
 from app.store.json_text import decode_map
 from app.store.paths import ancestors, checked_name, descendants, levels_of, location_key, path_of
-from app.store.program import Call, Lock, Params, Program, Row, Statement, param
-from app.store.schema import namespace, tabular
+from app.store.program import Call, Lock, Params, Program, Row, Statement
+
 
 ANCESTORS: Final = 16
 """Locations asked for in one statement; deeper paths take several."""
-
-_COLUMNS = (
-    tabular.c.tabular_id,
-    tabular.c.warehouse,
-    namespace.c.path,
-    tabular.c.name,
-    tabular.c.kind,
-    tabular.c.uuid,
-    tabular.c.location,
-    tabular.c.metadata_location,
-    tabular.c.version,
-    tabular.c.format_version,
-    tabular.c.last_column_id,
-    tabular.c.current_schema_id,
-    tabular.c.field_count,
-    tabular.c.created_at_ms,
-    tabular.c.updated_at_ms,
-    namespace.c.properties,
-)
-_JOINED = tabular.join(namespace, tabular.c.namespace_id == namespace.c.namespace_id)
-_NAMESPACE_ID = (
-    select(namespace.c.namespace_id)
-    .where(namespace.c.warehouse == param("warehouse"), namespace.c.path == param("path"))
-    .scalar_subquery()
-)
-
-BY_NAME: Final = Statement(
-    select(*_COLUMNS).select_from(_JOINED).where(
-        namespace.c.warehouse == param("warehouse"),
-        namespace.c.path == param("path"),
-        tabular.c.name == param("name"),
-    ),
-    rows=True,
-)
-BY_ID: Final = Statement(select(*_COLUMNS).select_from(_JOINED).where(tabular.c.tabular_id == param("id")), rows=True)
-
-# The namespace is a scalar subquery, not a join: either planner then walks the index in name order up to the limit.
-NAMES: Final = Statement(
-    select(tabular.c.name)
-    .where(tabular.c.namespace_id == _NAMESPACE_ID, tabular.c.kind == param("kind"), tabular.c.name > param("after"))
-    .order_by(tabular.c.name)
-    .limit(param("limit")),
-    rows=True,
-)
-
-_PATH = select(namespace.c.path).where(namespace.c.namespace_id == tabular.c.namespace_id).scalar_subquery()
-_OVERLAP = (_PATH, tabular.c.name, tabular.c.kind, tabular.c.uuid, tabular.c.location)
-AT_OR_ABOVE: Final = Statement(
-    select(*_OVERLAP).where(
-        tabular.c.warehouse == param("warehouse"),
-        or_(*(tabular.c.location_key == param(f"key{i}") for i in range(ANCESTORS))),
-    ),
-    rows=True,
-)
-BELOW: Final = Statement(
-    select(*_OVERLAP)
-    .where(
-        tabular.c.warehouse == param("warehouse"),
-        tabular.c.location_key >= param("below_from"),
-        tabular.c.location_key < param("below_to"),
-    )
-    .order_by(tabular.c.location_key)
-    .limit(param("limit")),
-    rows=True,
-)
-
-_taken = tabular.alias("taken")
-_same_uuid = tabular.alias("same_uuid")
-
-_TARGET: Final = Statement(
-    select(
-        namespace.c.namespace_id,
-        select(_taken.c.kind)
-        .where(_taken.c.namespace_id == namespace.c.namespace_id, _taken.c.name == param("name"))
-        .scalar_subquery(),
-        select(_same_uuid.c.name)
-        .where(_same_uuid.c.uuid == param("uuid"), _same_uuid.c.warehouse == param("warehouse"))
-        .scalar_subquery(),
-    ).where(namespace.c.warehouse == param("warehouse"), namespace.c.path == param("path")),
-    rows=True,
-)
-_INSERT: Final = Statement(
-    insert(tabular).inline().values(
-        warehouse=param("warehouse"),
-        namespace_id=param("namespace_id"),
-        name=param("name"),
-        kind=param("kind"),
-        uuid=param("uuid"),
-        location=param("location"),
-        location_key=param("location_key"),
-        metadata_location=param("metadata_location"),
-        version=literal_column("1"),
-        format_version=param("format_version"),
-        last_column_id=param("last_column_id"),
-        current_schema_id=param("current_schema_id"),
-        field_count=param("field_count"),
-        created_at_ms=param("now_ms"),
-        updated_at_ms=param("now_ms"),
-    )
-)
-_MOVED = {
-    "metadata_location": param("metadata_location"),
-    "version": tabular.c.version + literal_column("1"),
-    "format_version": param("format_version"),
-    "last_column_id": param("last_column_id"),
-    "current_schema_id": param("current_schema_id"),
-    "field_count": param("field_count"),
-    "updated_at_ms": param("now_ms"),
-}
-_EXPECTED = (tabular.c.tabular_id == param("id"), tabular.c.metadata_location == param("expected"))
-
-SWAP: Final = Statement(
-    update(tabular)
-    .where(*_EXPECTED, tabular.c.uuid == param("uuid"), tabular.c.location == param("location"))
-    .values(**_MOVED)
-)
-"""The swap of a commit that keeps UUID and location: one statement, one indexed row, no indexed column changed."""
-
-_SWAP_ELSEWHERE: Final = Statement(
-    update(tabular)
-    .where(*_EXPECTED)
-    .values(**_MOVED, uuid=param("uuid"), location=param("location"), location_key=param("location_key"))
-)
-_HOLD: Final = Statement(
-    select(tabular.c.warehouse, tabular.c.uuid, tabular.c.location_key)
-    .where(*_EXPECTED)
-    .with_for_update(),
-    rows=True,
-)
-_UUID_HOLDER: Final = Statement(
-    select(tabular.c.tabular_id, tabular.c.name).where(
-        tabular.c.uuid == param("uuid"), tabular.c.warehouse == param("warehouse")
-    ),
-    rows=True,
-)
-_DELETE: Final = Statement(delete(tabular).where(*_EXPECTED))
-_SOURCE: Final = Statement(
-    select(tabular.c.tabular_id, tabular.c.uuid)
-    .where(tabular.c.namespace_id == _NAMESPACE_ID, tabular.c.name == param("name"), tabular.c.kind == param("kind"))
-    .with_for_update(key_share=True),
-    rows=True,
-)
-_RENAME: Final = Statement(
-    update(tabular)
-    .where(tabular.c.tabular_id == param("id"))
-    .values(namespace_id=param("namespace_id"), name=param("name"), updated_at_ms=param("now_ms"))
-)
+BY_NAME: Final = Statement("tabulars.BY_NAME")
+BY_ID: Final = Statement("tabulars.BY_ID")
+NAMES: Final = Statement("tabulars.NAMES")
+AT_OR_ABOVE: Final = Statement("tabulars.AT_OR_ABOVE")
+BELOW: Final = Statement("tabulars.BELOW")
+_TARGET: Final = Statement("tabulars.TARGET")
+_INSERT: Final = Statement("tabulars.INSERT")
+SWAP: Final = Statement("tabulars.SWAP")
+_SWAP_ELSEWHERE: Final = Statement("tabulars.SWAP_ELSEWHERE")
+_HOLD: Final = Statement("tabulars.HOLD")
+_UUID_HOLDER: Final = Statement("tabulars.UUID_HOLDER")
+_DELETE: Final = Statement("tabulars.DELETE")
+_SOURCE: Final = Statement("tabulars.SOURCE")
+_RENAME: Final = Statement("tabulars.RENAME")
 
 
 def tabular_of(row: Row) -> Tabular:
     (
         tabular_id, warehouse, path, name, kind, uuid, location, metadata_location, version, format_version,
-        last_column_id, current_schema_id, field_count, created_at_ms, updated_at_ms, properties,
+        last_column_id, current_schema_id, field_count, created_at_ms, updated_at_ms, schema_count,
+        schema_changed_at_ms, properties,
     ) = row
     return Tabular(
         tabular_id=tabular_id,
@@ -195,6 +59,8 @@ def tabular_of(row: Row) -> Tabular:
             last_column_id=last_column_id,
             current_schema_id=current_schema_id,
             field_count=field_count,
+            schema_count=schema_count,
+            schema_changed_at_ms=schema_changed_at_ms,
         ),
         created_at_ms=created_at_ms,
         updated_at_ms=updated_at_ms,
@@ -252,6 +118,8 @@ def _columns(columns: Columns) -> dict[str, Any]:
         "last_column_id": columns.last_column_id,
         "current_schema_id": columns.current_schema_id,
         "field_count": columns.field_count,
+        "schema_count": columns.schema_count,
+        "schema_changed_at_ms": columns.schema_changed_at_ms,
     }
 
 
@@ -319,9 +187,7 @@ def swap(op: SwapTabular) -> Program[None]:
     moved = yield Call(_SWAP_ELSEWHERE, {**params, "location_key": key})
     if not moved.touched:
         raise SwapLost("The table moved on or is gone", tabular_id=op.tabular_id, expected=op.expected)
-
-
-_IDENTITY: Final = Statement(select(tabular.c.warehouse, tabular.c.uuid).where(*_EXPECTED), rows=True)
+_IDENTITY: Final = Statement("tabulars.IDENTITY")
 
 
 def drop(op: DropTabular) -> Program[None]:

@@ -31,7 +31,7 @@ class _Reader:
         self.skip()
         found = pattern.match(self.text, self.at)
         if found is None:
-            raise ValueError(f"unexpected text at {self.at}: {self.text[self.at:]!r}")
+            raise ValueError(f"unexpected text at {self.at}: {self.text[self.at :]!r}")
         self.at = found.end()
         return found.group()
 
@@ -44,7 +44,7 @@ class _Reader:
 
     def expect(self, sign: str) -> None:
         if not self.accept(sign):
-            raise ValueError(f"{sign!r} expected at {self.at}: {self.text[self.at:]!r}")
+            raise ValueError(f"{sign!r} expected at {self.at}: {self.text[self.at :]!r}")
 
     def fields(self) -> list[Json]:
         out: list[Json] = []
@@ -96,8 +96,14 @@ class _Reader:
         value = self.type()
         required = self.accept("!")
         self.expect(">")
-        return {"type": "map", "key-id": key_id, "key": key, "value-id": value_id, "value": value,
-                "value-required": required}
+        return {
+            "type": "map",
+            "key-id": key_id,
+            "key": key,
+            "value-id": value_id,
+            "value": value,
+            "value-required": required,
+        }
 
 
 def fields(text: str) -> list[Json]:
@@ -105,12 +111,17 @@ def fields(text: str) -> list[Json]:
     reader = _Reader(text)
     out = reader.fields()
     if reader.at != len(text):
-        raise ValueError(f"unexpected text at {reader.at}: {text[reader.at:]!r}")
+        raise ValueError(f"unexpected text at {reader.at}: {text[reader.at :]!r}")
     return out
 
 
-def schema(text: str, *, schema_id: int | None = None, identifiers: Sequence[int] = (),
-           extra: Mapping[int, Mapping[str, Json]] | None = None) -> Json:
+def schema(
+    text: str,
+    *,
+    schema_id: int | None = None,
+    identifiers: Sequence[int] = (),
+    extra: Mapping[int, Mapping[str, Json]] | None = None,
+) -> Json:
     """Schema JSON; `extra` adds keys (doc, defaults) to the top-level field of that id."""
     out: Json = {"type": "struct", "fields": fields(text)}
     for field in out["fields"]:
@@ -153,8 +164,10 @@ def find(part: Json, name: str) -> Json:
 def plain(part: Json) -> Json:
     """The same JSON with the blanks inside type strings removed, so that `decimal(9, 2)` equals `decimal(9,2)`."""
     if isinstance(part, dict):
-        return {key: value.replace(" ", "") if key in _TYPED and isinstance(value, str) else plain(value)
-                for key, value in part.items()}
+        return {
+            key: value.replace(" ", "") if key in _TYPED and isinstance(value, str) else plain(value)
+            for key, value in part.items()
+        }
     return [plain(item) for item in part] if isinstance(part, list) else part
 
 

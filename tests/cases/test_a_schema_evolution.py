@@ -33,17 +33,23 @@ Namespace = tuple[str, ...]
 def with_snapshot(catalog: Catalog, ns: Namespace, text: str, *, version: int = 2, **fields: Json) -> Table:
     """A table with these very ids and one snapshot on main."""
     rows = {"first-row-id": 0, "added-rows": 10} if version >= 3 else {}
-    return catalog.seed(ns, catalog.document(
-        schema(text), version=version, snapshots=[snapshot("", 100, None, 1, **rows)], main=100, **fields))
+    return catalog.seed(
+        ns,
+        catalog.document(
+            schema(text), version=version, snapshots=[snapshot("", 100, None, 1, **rows)], main=100, **fields
+        ),
+    )
 
 
-def refused(table: Table, text: str, *, extra: dict[int, dict[str, Json]] | None = None,
-            identifiers: Sequence[int] = ()) -> Json:
+def refused(
+    table: Table, text: str, *, extra: dict[int, dict[str, Json]] | None = None, identifiers: Sequence[int] = ()
+) -> Json:
     return table.refuse(evolve(schema(text, extra=extra, identifiers=identifiers)))
 
 
-def accepted(table: Table, text: str, *, extra: dict[int, dict[str, Json]] | None = None,
-             identifiers: Sequence[int] = ()) -> Json:
+def accepted(
+    table: Table, text: str, *, extra: dict[int, dict[str, Json]] | None = None, identifiers: Sequence[int] = ()
+) -> Json:
     return table.commit(evolve(schema(text, extra=extra, identifiers=identifiers)))
 
 
@@ -56,16 +62,31 @@ def current(metadata: Json) -> Json:
 
 def test_o01_last_column_id_counts_every_depth(catalog: Catalog, ns: Namespace) -> None:
     """The counter is the recursive maximum, and one struct column with two children moves it by three."""
-    table = catalog.create(ns, schema(
-        "1:id long!, 2:addr struct<3:city string, 4:geo list<5: struct<6:lat double, 7:lon double>>>,"
-        " 8:attrs map<9: string, 10: long>"))
+    table = catalog.create(
+        ns,
+        schema(
+            "1:id long!, 2:addr struct<3:city string, 4:geo list<5: struct<6:lat double, 7:lon double>>>,"
+            " 8:attrs map<9: string, 10: long>"
+        ),
+    )
     before = table.metadata()
     last = before["last-column-id"]
     assert last == highest_id(current(before)) == 10
     grown = current(before)
-    grown["fields"].append({"id": last + 1, "name": "size", "required": False, "type": {"type": "struct", "fields": [
-        {"id": last + 2, "name": "w", "required": False, "type": "int"},
-        {"id": last + 3, "name": "h", "required": False, "type": "int"}]}})
+    grown["fields"].append(
+        {
+            "id": last + 1,
+            "name": "size",
+            "required": False,
+            "type": {
+                "type": "struct",
+                "fields": [
+                    {"id": last + 2, "name": "w", "required": False, "type": "int"},
+                    {"id": last + 3, "name": "h", "required": False, "type": "int"},
+                ],
+            },
+        }
+    )
     after = table.commit(evolve(grown), [assert_field_id(last)])
     assert after["last-column-id"] == last + 3
 
@@ -125,8 +146,14 @@ def test_o03_undo_of_a_drop_is_legal(retired: Table) -> None:
 
 # --- O-04 ---------------------------------------------------------------------------------------------------------
 
-_O04 = {"id": "1:id long!", "price": "2:price decimal(9,2)", "n": "3:n int", "f": "4:f float", "d": "5:d date",
-        "s": "6:s string"}
+_O04 = {
+    "id": "1:id long!",
+    "price": "2:price decimal(9,2)",
+    "n": "3:n int",
+    "f": "4:f float",
+    "d": "5:d date",
+    "s": "6:s string",
+}
 
 
 def changed(name: str, text: str) -> str:
@@ -147,8 +174,13 @@ def test_o04_widening_is_accepted(catalog: Catalog, ns: Namespace, name: str, te
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("price", "2:price decimal(12,4)"), ("price", "2:price decimal(7,2)"), ("id", "1:id int!"),
-        ("d", "5:d timestamp"), ("d", "5:d timestamptz"), ("s", "6:s string!"), ("s", "6:s struct<7:x string>"),
+        ("price", "2:price decimal(12,4)"),
+        ("price", "2:price decimal(7,2)"),
+        ("id", "1:id int!"),
+        ("d", "5:d timestamp"),
+        ("d", "5:d timestamptz"),
+        ("s", "6:s string!"),
+        ("s", "6:s struct<7:x string>"),
     ],
 )
 def test_o04_everything_else_is_refused(catalog: Catalog, ns: Namespace, name: str, text: str) -> None:
@@ -176,9 +208,11 @@ def test_o04_date_to_timestamp_is_legal_in_v3_only(catalog: Catalog, ns: Namespa
 def test_o05_create_renumbers_references_with_their_columns(catalog: Catalog, ns: Namespace) -> None:
     """After create every source id resolves to the column that the client meant by name."""
     table = catalog.create(
-        ns, schema("7:id long!, 20:addr struct<21:city string>", identifiers=[7]),
+        ns,
+        schema("7:id long!, 20:addr struct<21:city string>", identifiers=[7]),
         partition_spec={"fields": [partition(21, "identity", "city_part")]},
-        write_order={"order-id": 1, "fields": [sort(7)]})
+        write_order={"order-id": 1, "fields": [sort(7)]},
+    )
     metadata = table.metadata()
     columns = current(metadata)
     assert sorted(every_id(columns)) == [1, 2, 3]
@@ -227,8 +261,10 @@ def test_o06_v3_types_need_v3(catalog: Catalog, ns: Namespace, kind: str) -> Non
 
 # --- O-07 ---------------------------------------------------------------------------------------------------------
 
-_O07 = ("1:id long!, 2:opt string, 3:dbl double!, 4:os struct<5:s string!>, 6:l list<7: struct<8:s string!>!>!,"
-        " 9:rs struct<10:k long!>!")
+_O07 = (
+    "1:id long!, 2:opt string, 3:dbl double!, 4:os struct<5:s string!>, 6:l list<7: struct<8:s string!>!>!,"
+    " 9:rs struct<10:k long!>!"
+)
 
 
 @pytest.mark.parametrize("bad", [2, 3, 5, 8, 77, 9])
@@ -272,8 +308,9 @@ def test_o08_schema_ids_that_do_not_exist(catalog: Catalog, ns: Namespace) -> No
 
 def test_o09_names_that_differ_only_by_case(catalog: Catalog, ns: Namespace) -> None:
     """Names are labels: such columns can be created, renamed and added, and the partition stays on its id."""
-    table = catalog.create(ns, schema("1:Title string, 2:title string"),
-                           partition_spec={"fields": [partition(1, "identity", "Title")]})
+    table = catalog.create(
+        ns, schema("1:Title string, 2:title string"), partition_spec={"fields": [partition(1, "identity", "Title")]}
+    )
     metadata = table.metadata()
     assert [(f["id"], f["name"]) for f in current(metadata)["fields"]] == [(1, "Title"), (2, "title")]
     accepted(table, "1:Title string, 2:TITLE string")
@@ -284,8 +321,10 @@ def test_o09_names_that_differ_only_by_case(catalog: Catalog, ns: Namespace) -> 
 
 # --- O-10 ---------------------------------------------------------------------------------------------------------
 
-_MAPPING = json.dumps([{"field-id": 1, "names": ["id", 'i"d\\', "größe"]}, {"field-id": 2, "names": []},
-                       {"names": ["junk"]}], ensure_ascii=False)
+_MAPPING = json.dumps(
+    [{"field-id": 1, "names": ["id", 'i"d\\', "größe"]}, {"field-id": 2, "names": []}, {"names": ["junk"]}],
+    ensure_ascii=False,
+)
 
 
 def test_o10_the_name_mapping_comes_back_as_sent(catalog: Catalog, ns: Namespace) -> None:

@@ -31,9 +31,11 @@ Namespace = tuple[str, ...]
 def test_o12_columns_that_only_history_uses_can_be_dropped(catalog: Catalog, ns: Namespace) -> None:
     """Sources of an old spec and an old order may go; the table still loads, grows and registers, history unchanged."""
     table = catalog.create(
-        ns, schema("1:id long!, 2:trip string, 3:ts timestamp"),
+        ns,
+        schema("1:id long!, 2:trip string, 3:ts timestamp"),
         partition_spec={"fields": [partition(2, "bucket[8]", "trip_bucket")]},
-        write_order={"order-id": 1, "fields": [sort(3)]})
+        write_order={"order-id": 1, "fields": [sort(3)]},
+    )
     first = table.append(1, None, 1)
     table.commit([*add_spec(), *add_order()])
     table.commit(evolve(schema("1:id long!")))
@@ -57,9 +59,11 @@ def test_o12_columns_that_only_history_uses_can_be_dropped(catalog: Catalog, ns:
 def active(catalog: Catalog, ns: Namespace) -> Table:
     """A table partitioned by region and sorted by ts, with one snapshot."""
     table = catalog.create(
-        ns, schema("1:id long!, 2:region string, 3:ts timestamp"),
+        ns,
+        schema("1:id long!, 2:region string, 3:ts timestamp"),
         partition_spec={"fields": [partition(2, "identity", "region")]},
-        write_order={"order-id": 1, "fields": [sort(3)]})
+        write_order={"order-id": 1, "fields": [sort(3)]},
+    )
     table.append(1, None, 1)
     return table
 
@@ -87,8 +91,10 @@ def test_o13_one_commit_may_switch_and_drop(active: Table) -> None:
 
 # --- O-14 ---------------------------------------------------------------------------------------------------------
 
-_O14 = ("1:id long!, 2:s string, 3:d date, 4:o struct<5:i struct<6:x long>>, 7:l list<8: long>,"
-        " 9:m map<10: string, 11: long>")
+_O14 = (
+    "1:id long!, 2:s string, 3:d date, 4:o struct<5:i struct<6:x long>>, 7:l list<8: long>,"
+    " 9:m map<10: string, 11: long>"
+)
 
 
 def named(catalog: Catalog, ns: Namespace, *fields: Json, **body: Json) -> Table:
@@ -138,8 +144,11 @@ def test_o14_a_source_in_a_struct_in_a_struct_is_legal(catalog: Catalog, ns: Nam
 @pytest.mark.parametrize(
     "fields",
     [
-        [partition(8, "identity", "p")], [partition(11, "identity", "p")], [partition(99, "identity", "p")],
-        [partition(2, "year", "p")], [partition(1, "bucket[0]", "p")],
+        [partition(8, "identity", "p")],
+        [partition(11, "identity", "p")],
+        [partition(99, "identity", "p")],
+        [partition(2, "year", "p")],
+        [partition(1, "bucket[0]", "p")],
         [partition(1, "bucket[4]", "p"), partition(2, "identity", "p")],
     ],
     ids=["in-list", "map-value", "unknown-source", "year-of-string", "bucket-0", "duplicate-name"],

@@ -42,8 +42,12 @@ JSON_HEADERS = {"Content-Type": "application/json"}
 CODES = {400, 404, 409, 413, 422}
 
 FULL = bool(os.environ.get("FULL"))
-quick = settings(max_examples=5000 if FULL else 120, deadline=None, derandomize=not FULL,
-                 suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+quick = settings(
+    max_examples=5000 if FULL else 120,
+    deadline=None,
+    derandomize=not FULL,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 
 
 def judged(answer: httpx.Response, *fine: int) -> bool:
@@ -86,33 +90,57 @@ def commit_body(location: str, table_uuid: str) -> Json:
     grown["fields"].append({"id": 7, "name": "extra", "required": False, "type": "decimal(9,2)", "doc": "d"})
     return {
         "identifier": {"namespace": ["x"], "name": "t"},
-        "requirements": [{"type": "assert-table-uuid", "uuid": table_uuid}, assert_ref("main", None),
-                         {"type": "assert-last-assigned-field-id", "last-assigned-field-id": 6},
-                         {"type": "assert-default-spec-id", "default-spec-id": 0}],
+        "requirements": [
+            {"type": "assert-table-uuid", "uuid": table_uuid},
+            assert_ref("main", None),
+            {"type": "assert-last-assigned-field-id", "last-assigned-field-id": 6},
+            {"type": "assert-default-spec-id", "default-spec-id": 0},
+        ],
         "updates": [
-            *evolve(grown), *add_spec(partition(1, "bucket[4]", "b"), partition(2, "truncate[2]", "t")),
-            *add_order(sort(1)), add_snapshot(snapshot(location, 5, None, 1)), set_ref("main", 5),
-            set_ref("k", 5, "tag", **{"max-ref-age-ms": 1000}), set_properties(a="1"),
+            *evolve(grown),
+            *add_spec(partition(1, "bucket[4]", "b"), partition(2, "truncate[2]", "t")),
+            *add_order(sort(1)),
+            add_snapshot(snapshot(location, 5, None, 1)),
+            set_ref("main", 5),
+            set_ref("k", 5, "tag", **{"max-ref-age-ms": 1000}),
+            set_properties(a="1"),
             {"action": "remove-properties", "removals": ["z"]},
-            {"action": "set-statistics", "statistics": {
-                "snapshot-id": 5, "statistics-path": f"{location}/metadata/s.puffin", "file-size-in-bytes": 1,
-                "file-footer-size-in-bytes": 1, "blob-metadata": [
-                    {"type": "t", "snapshot-id": 5, "sequence-number": 1, "fields": [1], "properties": {"p": "q"}}]}},
+            {
+                "action": "set-statistics",
+                "statistics": {
+                    "snapshot-id": 5,
+                    "statistics-path": f"{location}/metadata/s.puffin",
+                    "file-size-in-bytes": 1,
+                    "file-footer-size-in-bytes": 1,
+                    "blob-metadata": [
+                        {"type": "t", "snapshot-id": 5, "sequence-number": 1, "fields": [1], "properties": {"p": "q"}}
+                    ],
+                },
+            },
             {"action": "upgrade-format-version", "format-version": 3},
         ],
     }
 
 
 def create_body(name: str) -> Json:
-    return {"name": name, "schema": {**COLUMNS, "identifier-field-ids": [1]}, "location": None,
-            "partition-spec": {"spec-id": 0, "fields": [partition(4, "identity", "p", **{"field-id": 1000})]},
-            "write-order": {"order-id": 1, "fields": [sort(1)]}, "stage-create": False,
-            "properties": {"format-version": "3", "k": "v"}}
+    return {
+        "name": name,
+        "schema": {**COLUMNS, "identifier-field-ids": [1]},
+        "location": None,
+        "partition-spec": {"spec-id": 0, "fields": [partition(4, "identity", "p", **{"field-id": 1000})]},
+        "write-order": {"order-id": 1, "fields": [sort(1)]},
+        "stage-create": False,
+        "properties": {"format-version": "3", "k": "v"},
+    }
 
 
 def view_body(name: str) -> Json:
-    return {"name": name, "schema": schema("1:id long", schema_id=0), "view-version": view_version("select 1"),
-            "properties": {"k": "v"}}
+    return {
+        "name": name,
+        "schema": schema("1:id long", schema_id=0),
+        "view-version": view_version("select 1"),
+        "properties": {"k": "v"},
+    }
 
 
 def places(part: Json, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -141,16 +169,60 @@ def with_node(document: Json, path: tuple[Any, ...], value: Json, *, remove: boo
     return out
 
 
-EDGES: st.SearchStrategy[Json] = st.sampled_from([
-    None, True, False, 0, -1, 1, 2**31 - 1, 2**31, -(2**31) - 1, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1,
-    10**30, 1.5, -0.0, 1e308, 1e-320, "", "x", "1", "true", "null", "\x00", "..", "a/b", "\ud800", "é" * 300, [], {},
-    [None], [[]], {"": None}, {"type": "struct", "fields": []}, "struct", "decimal(0,0)", "decimal(99,1)", "fixed[-1]",
-    "bucket[0]", "bucket[99999999999]", "truncate[-1]", "list", "file:///etc/passwd",
-    "00000000-0000-0000-0000-000000000000",
-])
+EDGES: st.SearchStrategy[Json] = st.sampled_from(
+    [
+        None,
+        True,
+        False,
+        0,
+        -1,
+        1,
+        2**31 - 1,
+        2**31,
+        -(2**31) - 1,
+        2**53 + 1,
+        2**63 - 1,
+        2**63,
+        -(2**63),
+        -(2**63) - 1,
+        10**30,
+        1.5,
+        -0.0,
+        1e308,
+        1e-320,
+        "",
+        "x",
+        "1",
+        "true",
+        "null",
+        "\x00",
+        "..",
+        "a/b",
+        "\ud800",
+        "é" * 300,
+        [],
+        {},
+        [None],
+        [[]],
+        {"": None},
+        {"type": "struct", "fields": []},
+        "struct",
+        "decimal(0,0)",
+        "decimal(99,1)",
+        "fixed[-1]",
+        "bucket[0]",
+        "bucket[99999999999]",
+        "truncate[-1]",
+        "list",
+        "file:///etc/passwd",
+        "00000000-0000-0000-0000-000000000000",
+    ]
+)
 VALUES: st.SearchStrategy[Json] = EDGES | st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3), max_leaves=6)
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
 
 
 @st.composite
@@ -182,8 +254,9 @@ def test_spoiled_commits(catalog: Catalog, data: st.DataObject) -> None:
         assert whole(target)["metadata"]["table-uuid"] == metadata["table-uuid"]
         document = target.stored()
         assert document["format-version"] in (2, 3)
-        assert all(ref["snapshot-id"] in {s["snapshot-id"] for s in document["snapshots"]}
-                   for ref in document["refs"].values())
+        assert all(
+            ref["snapshot-id"] in {s["snapshot-id"] for s in document["snapshots"]} for ref in document["refs"].values()
+        )
     else:
         assert whole(target) == before
 
@@ -211,8 +284,12 @@ def test_spoiled_metadata_files(catalog: Catalog, data: st.DataObject) -> None:
     """A spoiled metadata file is registered and then loads and takes commits, or is refused."""
     levels = catalog.namespace()
     document = catalog.document(
-        [COLUMNS, COLUMNS], snapshots=[snapshot("", 1), snapshot("", 2, 1, 2)], main=2,
-        refs={"k": {"snapshot-id": 1, "type": "tag"}}, properties={"a": "b"})
+        [COLUMNS, COLUMNS],
+        snapshots=[snapshot("", 1), snapshot("", 2, 1, 2)],
+        main=2,
+        refs={"k": {"snapshot-id": 1, "type": "tag"}},
+        properties={"a": "b"},
+    )
     location = catalog.write_metadata(document, data=data.draw(spoiled(document)))
     answer = catalog.post_register(levels, "t", location)
     if judged(answer, 200):
@@ -231,11 +308,22 @@ def test_spoiled_small_bodies(catalog: Catalog, data: st.DataObject) -> None:
     bodies: list[tuple[str, Json]] = [
         (f"{catalog.base}/namespaces", {"namespace": [unique("n"), "m"], "properties": {"a": "b"}}),
         (f"{space}/properties", {"removals": ["a"], "updates": {"b": "c"}}),
-        (f"{catalog.base}/tables/rename", {"source": {"namespace": list(levels), "name": "t"},
-                                           "destination": {"namespace": list(levels), "name": "u"}}),
+        (
+            f"{catalog.base}/tables/rename",
+            {
+                "source": {"namespace": list(levels), "name": "t"},
+                "destination": {"namespace": list(levels), "name": "u"},
+            },
+        ),
         (f"{space}/register", {"name": "t", "metadata-location": "file:///no/x.metadata.json", "overwrite": False}),
-        (f"{catalog.base}/transactions/commit", {"table-changes": [
-            {"identifier": {"namespace": list(levels), "name": "t"}, "requirements": [], "updates": []}]}),
+        (
+            f"{catalog.base}/transactions/commit",
+            {
+                "table-changes": [
+                    {"identifier": {"namespace": list(levels), "name": "t"}, "requirements": [], "updates": []}
+                ]
+            },
+        ),
         (f"{space}/views", view_body("v")),
     ]
     path, body = data.draw(st.sampled_from(bodies))
@@ -255,7 +343,7 @@ def test_cut_and_flipped_bytes(catalog: Catalog, data: st.DataObject) -> None:
     good = json.dumps(commit_body(metadata["location"], metadata["table-uuid"])).encode()
     at = data.draw(st.integers(0, len(good) - 1))
     refused_bytes(target, good[:at])
-    changed = good[:at] + bytes([data.draw(st.integers(0, 255))]) + good[at + 1:]
+    changed = good[:at] + bytes([data.draw(st.integers(0, 255))]) + good[at + 1 :]
     if not judged(post(target, changed), 200):
         assert whole(target) == before
 
@@ -266,15 +354,25 @@ def test_cut_and_flipped_bytes(catalog: Catalog, data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"", b" ", b"\x00", b"\xef\xbb\xbf", b"not json", b"[" * 100_000, b'{"a":' * 100_000, b"[" * 500 + b"]" * 500,
+        b"",
+        b" ",
+        b"\x00",
+        b"\xef\xbb\xbf",
+        b"not json",
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b"[" * 500 + b"]" * 500,
         b'{"requirements":[],"updates":[{"action":"set-properties","updates":{"a":NaN}}]}',
         b'{"requirements":[],"updates":[{"action":"set-properties","updates":{"a":Infinity}}]}',
         b'{"requirements":[],"updates":[{"action":"set-properties","updates":{"a":1}}]}',
         b'{"requirements":[],"updates":[{"action":"set-properties","updates":{"a":null}}]}',
         b'{"requirements":[],"updates":[{"action":"set-properties","updates":{"\xff":"x"}}]}',
         b'{"requirements":[],"updates":[{"action":"set-properties","updates":{"a":"\xc3("}}]}',
-        b'{"requirements":[],"updates":[]} trailing', b'{"requirements":[],"updates":[]}{}',
-        b"{'requirements':[],'updates':[]}", b'{"requirements":[],"updates":[],}', b'{"updates":"x"}',
+        b'{"requirements":[],"updates":[]} trailing',
+        b'{"requirements":[],"updates":[]}{}',
+        b"{'requirements':[],'updates':[]}",
+        b'{"requirements":[],"updates":[],}',
+        b'{"updates":"x"}',
         b'{"requirements":[{"type":"assert-current-schema-id","current-schema-id":1e400}],"updates":[]}',
         b'{"requirements":[{"type":"assert-current-schema-id","current-schema-id":0.5}],"updates":[]}',
         b'{"requirements":[{"type":"assert-current-schema-id","current-schema-id":"0"}],"updates":[]}',
@@ -298,11 +396,14 @@ def test_a_deep_but_legal_type(catalog: Catalog, table: Table) -> None:
     """A type nested a few hundred levels is stored or refused, and one of a hundred thousand is refused."""
     for levels, codes in ((300, {200, 400}), (100_000, {400})):
         inner = '"string"'
-        opened = "".join(f'{{"type":"list","element-id":{n},"element-required":false,"element":'
-                         for n in range(10, 10 + levels))
-        content = ('{"requirements":[],"updates":[{"action":"add-schema","schema":{"type":"struct","fields":['
-                   f'{{"id":9,"name":"deep","required":false,"type":{opened}{inner}{"}" * levels}}}]}}}},'
-                   '{"action":"set-current-schema","schema-id":-1}]}')
+        opened = "".join(
+            f'{{"type":"list","element-id":{n},"element-required":false,"element":' for n in range(10, 10 + levels)
+        )
+        content = (
+            '{"requirements":[],"updates":[{"action":"add-schema","schema":{"type":"struct","fields":['
+            f'{{"id":9,"name":"deep","required":false,"type":{opened}{inner}{"}" * levels}}}]}}}},'
+            '{"action":"set-current-schema","schema-id":-1}]}'
+        )
         answer = post(table, content.encode())
         assert answer.status_code in codes, answer.text[:300]
         if answer.status_code != 200:
@@ -312,15 +413,26 @@ def test_a_deep_but_legal_type(catalog: Catalog, table: Table) -> None:
 
 def test_duplicate_keys(table: Table) -> None:
     """Two keys of one name are refused, or the last one counts; never both."""
-    answer = post(table, b'{"requirements":[],"updates":[{"action":"set-properties","updates":{"a":"1","a":"2"},'
-                         b'"updates":{"b":"3"}}]}')
+    answer = post(
+        table,
+        b'{"requirements":[],"updates":[{"action":"set-properties","updates":{"a":"1","a":"2"},"updates":{"b":"3"}}]}',
+    )
     if judged(answer, 200):
         properties = whole(table)["metadata"]["properties"]
         assert properties.get("b") == "3" and "a" not in properties
 
 
-@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data",
-                                  "application/json; charset=utf-16", "nonsense"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        None,
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "application/json; charset=utf-16",
+        "nonsense",
+    ],
+)
 def test_content_types_of_web_pages(table: Table, kind: str | None) -> None:
     """What a web page can send without asking is not taken as JSON, or at least changes nothing unasked."""
     body = json.dumps({"requirements": [], "updates": [set_properties(from_a_page="1")]}).encode()
@@ -352,19 +464,38 @@ def exchange(server: Server, request: bytes) -> tuple[int, bytes]:
 @pytest.mark.parametrize(
     "path",
     [
-        "/v1/default/namespaces/..%2f..%2fetc%2fpasswd", "/v1/default/namespaces/../../../etc/passwd",
-        "/v1/default/namespaces/%2e%2e/tables/%2e%2e", "//v1//default//namespaces//x",
-        "/v1/default/namespaces//tables/t", "/v1/default/namespaces/%/tables/t", "/v1/default/namespaces/%zz",
+        "/v1/default/namespaces/..%2f..%2fetc%2fpasswd",
+        "/v1/default/namespaces/../../../etc/passwd",
+        "/v1/default/namespaces/%2e%2e/tables/%2e%2e",
+        "//v1//default//namespaces//x",
+        "/v1/default/namespaces//tables/t",
+        "/v1/default/namespaces/%/tables/t",
+        "/v1/default/namespaces/%zz",
         "/v1/default/namespaces/%00/tables/%00",
-        "/v1/default/namespaces/%ff%fe", "/v1/default/namespaces/%c0%ae%c0%ae", "/v1/default/namespaces/%1F%1F",
-        "/v1/default/namespaces/a%1F/tables/t", "/v1/default/namespaces/" + "n" * 30_000,
-        "/v1/default/namespaces/" + "a%1F" * 3000 + "b", "/v1/%2e%2e/namespaces", "/v1/nope/namespaces", "/v1", "/v1/",
-        "/v1/config?warehouse=%ff", "/v1/config?warehouse=" + "w" * 30_000, "/v1/config?warehouse=%00",
-        "/v1/default/namespaces?pageSize=%ff&pageToken=%ff", "/v1/default/namespaces?parent=%1F%1F",
-        "/v1/default/namespaces?pageToken=" + "A" * 3000, "/v1/default/namespaces?pageToken=&pageSize=1&pageSize=2",
-        "/icekeel/v1/rules/..%2f..", "/icekeel/v1/rules/ICE%00", "/v1/default/namespaces/x/tables/t?snapshots=%ff",
-        "/v1/default/namespaces/x/tables/a%2Fb%2Fc%2F..", "/v1/default/namespaces/x/tables/%5c..%5c",
-        "/%2e%2e/%2e%2e/etc/passwd", "/health/..%2fready",
+        "/v1/default/namespaces/%ff%fe",
+        "/v1/default/namespaces/%c0%ae%c0%ae",
+        "/v1/default/namespaces/%1F%1F",
+        "/v1/default/namespaces/a%1F/tables/t",
+        "/v1/default/namespaces/" + "n" * 30_000,
+        "/v1/default/namespaces/" + "a%1F" * 3000 + "b",
+        "/v1/%2e%2e/namespaces",
+        "/v1/nope/namespaces",
+        "/v1",
+        "/v1/",
+        "/v1/config?warehouse=%ff",
+        "/v1/config?warehouse=" + "w" * 30_000,
+        "/v1/config?warehouse=%00",
+        "/v1/default/namespaces?pageSize=%ff&pageToken=%ff",
+        "/v1/default/namespaces?parent=%1F%1F",
+        "/v1/default/namespaces?pageToken=" + "A" * 3000,
+        "/v1/default/namespaces?pageToken=&pageSize=1&pageSize=2",
+        "/icekeel/v1/rules/..%2f..",
+        "/icekeel/v1/rules/ICE%00",
+        "/v1/default/namespaces/x/tables/t?snapshots=%ff",
+        "/v1/default/namespaces/x/tables/a%2Fb%2Fc%2F..",
+        "/v1/default/namespaces/x/tables/%5c..%5c",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/health/..%2fready",
     ],
     ids=lambda path: path[:60],
 )
@@ -383,7 +514,9 @@ def test_path_tricks(server: Server, path: str) -> None:
 @pytest.mark.parametrize(
     "request_bytes",
     [
-        b"GARBAGE\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET /v1/config HTTP/1.1\r\n\r\n",
+        b"GARBAGE\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /v1/config HTTP/1.1\r\n\r\n",
         b"GET /v1/config HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
         b"POST /v1/default/namespaces HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n",
         b"POST /v1/default/namespaces HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef",
@@ -416,7 +549,10 @@ def test_a_client_that_leaves_in_the_middle(server: Server, table: Table) -> Non
     body = json.dumps({"requirements": [], "updates": [set_properties(a="1")]}).encode()
     for cut in (0, 1, len(body) - 1):
         with socket.create_connection(("127.0.0.1", server.port), timeout=5) as raw:
-            raw.sendall(f"POST {table.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-                        f"Content-Length: {len(body)}\r\n\r\n".encode() + body[:cut])
+            raw.sendall(
+                f"POST {table.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n".encode()
+                + body[:cut]
+            )
     assert whole(table) == before
     assert table.commit([set_properties(a="2")])["properties"]["a"] == "2"

@@ -88,9 +88,16 @@ def stale(catalog: Catalog, ns: Namespace, version: int) -> Table:
     """A table at sequence number 5 whose branch x already took number 6."""
     rows = {"first-row-id": 0, "added-rows": 100} if version == 3 else {}
     more = {"first-row-id": 100, "added-rows": 50} if version == 3 else {}
-    table = catalog.seed(ns, catalog.document(
-        SIMPLE, version=version, snapshots=[snapshot("", 9, None, 5, **rows)], main=9,
-        refs={"x": {"snapshot-id": 9, "type": "branch"}}))
+    table = catalog.seed(
+        ns,
+        catalog.document(
+            SIMPLE,
+            version=version,
+            snapshots=[snapshot("", 9, None, 5, **rows)],
+            main=9,
+            refs={"x": {"snapshot-id": 9, "type": "branch"}},
+        ),
+    )
     table.commit([add_snapshot(table.snap(10, 9, 6, **more)), set_ref("x", 10)], [assert_ref("x", 9)])
     return table
 
@@ -135,7 +142,8 @@ def test_o17_forty_independent_commits(catalog: Catalog, ns: Namespace) -> None:
     assert won
     loaded = table.load()
     assert {k: v for k, v in loaded["metadata"]["properties"].items() if k.startswith("k")} == {
-        f"k{n}": str(n) for n in won}
+        f"k{n}": str(n) for n in won
+    }
     named = [answers[n].json()["metadata-location"] for n in won]
     assert len(set(named)) == len(named)
     line = [entry["metadata-file"] for entry in loaded["metadata"]["metadata-log"]] + [loaded["metadata-location"]]
@@ -179,9 +187,17 @@ def test_o18_null_while_main_exists(catalog: Catalog, ns: Namespace) -> None:
 
 
 def statistics(table: Table, snapshot_id: int, name: str = "s.puffin") -> Json:
-    return {"action": "set-statistics", "snapshot-id": snapshot_id, "statistics": {
-        "snapshot-id": snapshot_id, "statistics-path": f"{table.metadata()['location']}/metadata/{name}",
-        "file-size-in-bytes": 10, "file-footer-size-in-bytes": 4, "blob-metadata": []}}
+    return {
+        "action": "set-statistics",
+        "snapshot-id": snapshot_id,
+        "statistics": {
+            "snapshot-id": snapshot_id,
+            "statistics-path": f"{table.metadata()['location']}/metadata/{name}",
+            "file-size-in-bytes": 10,
+            "file-footer-size-in-bytes": 4,
+            "blob-metadata": [],
+        },
+    }
 
 
 def test_o19_removals_last(tmp_path: Path) -> None:
@@ -190,9 +206,16 @@ def test_o19_removals_last(tmp_path: Path) -> None:
         with server.client() as http:
             catalog = Catalog(http, server.warehouse)
             space = catalog.namespace()
-            table = catalog.seed(space, catalog.document(
-                SIMPLE, snapshots=[snapshot("", 1)], main=1, refs={"k": {"snapshot-id": 1, "type": "tag"}},
-                properties={"only": "1"}))
+            table = catalog.seed(
+                space,
+                catalog.document(
+                    SIMPLE,
+                    snapshots=[snapshot("", 1)],
+                    main=1,
+                    refs={"k": {"snapshot-id": 1, "type": "tag"}},
+                    properties={"only": "1"},
+                ),
+            )
             table.commit([statistics(table, 1)])
             table.commit([{"action": "remove-properties", "removals": ["only"]}])
             table.commit([drop_ref("k")])
@@ -217,7 +240,9 @@ def test_o19_removals_last(tmp_path: Path) -> None:
         [set_properties(a="1"), {"action": "add-partition-spec", "spec": {"fields": []}}],
         [set_properties(a="1"), {"spec": {"fields": []}}],
         [set_properties(a="1"), {"action": "set-current-view-version", "view-version-id": 1}],
-        [set_properties(a="1"), {"action": None}], [set_properties(a="1"), "x"], [set_properties(a="1"), None],
+        [set_properties(a="1"), {"action": None}],
+        [set_properties(a="1"), "x"],
+        [set_properties(a="1"), None],
     ],
 )
 def test_o20_unknown_updates(catalog: Catalog, ns: Namespace, updates: Sequence[Json]) -> None:
@@ -247,10 +272,22 @@ def test_o20_historic_keys_and_extra_keys(catalog: Catalog, ns: Namespace) -> No
 
 def test_o21_nulls_are_absent(catalog: Catalog, ns: Namespace) -> None:
     """Every optional null of a create behaves as absent, and answers carry no null maps."""
-    answer = ok(catalog.post_create(ns, "nulls", {
-        "type": "struct", "identifier-field-ids": None, "fields": [
-            {"id": 1, "name": "id", "required": True, "type": "long", "doc": None}]},
-        location=None, partition_spec=None, write_order=None, stage_create=None, properties=None))
+    answer = ok(
+        catalog.post_create(
+            ns,
+            "nulls",
+            {
+                "type": "struct",
+                "identifier-field-ids": None,
+                "fields": [{"id": 1, "name": "id", "required": True, "type": "long", "doc": None}],
+            },
+            location=None,
+            partition_spec=None,
+            write_order=None,
+            stage_create=None,
+            properties=None,
+        )
+    )
     assert answer["metadata"]["schemas"][0]["fields"] == [{"id": 1, "name": "id", "required": True, "type": "long"}]
     for loaded in (answer, catalog.table(ns, "nulls").load()):
         for key in ("config", "storage-credentials"):
@@ -285,8 +322,9 @@ def test_o22_a_recreated_table_is_another_table(catalog: Catalog, ns: Namespace)
     table = catalog.create(ns, SIMPLE, name="same")
     second = table.metadata()["table-uuid"]
     assert first != second
-    error = table.refuse([set_properties(a="1")], [{"type": "assert-table-uuid", "uuid": first}], 409,
-                         "CommitFailedException")
+    error = table.refuse(
+        [set_properties(a="1")], [{"type": "assert-table-uuid", "uuid": first}], 409, "CommitFailedException"
+    )
     assert "UUID does not match" in error["message"]
     table.commit([set_properties(a="1")], [{"type": "assert-table-uuid", "uuid": second.upper()}])
     table.refuse([{"action": "assign-uuid", "uuid": str(uuid.uuid4())}], status=(400, 409))
@@ -306,14 +344,22 @@ def test_o23_expiring_a_large_backlog(catalog: Catalog, ns: Namespace) -> None:
     count, kept = 60_000, 10
     gone = list(range(1, count - kept + 1))
     results = []
-    for updates in ([{"action": "remove-snapshots", "snapshot-ids": gone}],
-                    [{"action": "remove-snapshots", "snapshot-ids": [n]} for n in gone]):
+    for updates in (
+        [{"action": "remove-snapshots", "snapshot-ids": gone}],
+        [{"action": "remove-snapshots", "snapshot-ids": [n]} for n in gone],
+    ):
         table = backlog(catalog, ns, count)
         began = time.monotonic()
         after = ok(table.post([], updates))["metadata"]
         assert time.monotonic() - began < 15
-        results.append(([s["snapshot-id"] for s in after["snapshots"]], after["refs"], after["current-snapshot-id"],
-                        [e["snapshot-id"] for e in after["snapshot-log"]]))
+        results.append(
+            (
+                [s["snapshot-id"] for s in after["snapshots"]],
+                after["refs"],
+                after["current-snapshot-id"],
+                [e["snapshot-id"] for e in after["snapshot-log"]],
+            )
+        )
         assert catalog.drop(table).status_code == 204
     assert results[0] == results[1]
     assert results[0][0] == list(range(count - kept + 1, count + 1))
@@ -329,8 +375,10 @@ def test_o23_unknown_and_repeated_ids_are_ignored(catalog: Catalog, ns: Namespac
 def test_o23_a_body_above_the_limit(catalog: Catalog, server: Server, ns: Namespace) -> None:
     """413 with the envelope, told from the announced length without reading gigabytes."""
     table = catalog.create(ns, SIMPLE)
-    head = (f"POST {table.path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Type: application/json\r\n"
-            "Content-Length: 3000000000\r\nConnection: close\r\n\r\n")
+    head = (
+        f"POST {table.path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Type: application/json\r\n"
+        "Content-Length: 3000000000\r\nConnection: close\r\n\r\n"
+    )
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as raw:
         raw.sendall(head.encode())
         answer = b""

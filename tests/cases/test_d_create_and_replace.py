@@ -41,8 +41,12 @@ def names(catalog: Catalog, ns: Namespace) -> list[str]:
 def creation(location: str, table_uuid: str, columns: Json = SIMPLE) -> list[Json]:
     """The updates with which Java and PyIceberg complete a staged create."""
     return [
-        {"action": "assign-uuid", "uuid": table_uuid}, {"action": "upgrade-format-version", "format-version": 2},
-        *evolve(columns), *add_spec(), *add_order(), {"action": "set-location", "location": location},
+        {"action": "assign-uuid", "uuid": table_uuid},
+        {"action": "upgrade-format-version", "format-version": 2},
+        *evolve(columns),
+        *add_spec(),
+        *add_order(),
+        {"action": "set-location", "location": location},
         set_properties(owner="me"),
     ]
 
@@ -90,8 +94,9 @@ def test_o24_someone_else_created_the_staged_name(catalog: Catalog, ns: Namespac
     """Completing the stage is 409 and changes nothing."""
     staged = ok(catalog.post_create(ns, "t", SIMPLE, stage_create=True))["metadata"]
     table = catalog.create(ns, SIMPLE, name="t")
-    error = table.refuse(creation(staged["location"], staged["table-uuid"]), [ASSERT_CREATE], 409,
-                         "CommitFailedException")
+    error = table.refuse(
+        creation(staged["location"], staged["table-uuid"]), [ASSERT_CREATE], 409, "CommitFailedException"
+    )
     assert "table already exists" in error["message"]
 
 
@@ -123,8 +128,11 @@ def test_o25_replace_keeps_history(catalog: Catalog, ns: Namespace, with_snapsho
     table.append(1, None, 1)
     table.commit([set_ref("k", 1, "tag")])
     before = table.append(2, 1, 2)
-    updates: list[Json] = [drop_ref("main"), *evolve(schema("1:id string, 2:v int!, 3:extra double!")),
-                           set_properties(replaced="yes")]
+    updates: list[Json] = [
+        drop_ref("main"),
+        *evolve(schema("1:id string, 2:v int!, 3:extra double!")),
+        set_properties(replaced="yes"),
+    ]
     if with_snapshot:
         updates += [add_snapshot(table.snap(3, None, 3, schema_id=1)), set_ref("main", 3)]
     after = table.commit(updates, [table.uuid_ok()])
@@ -157,16 +165,29 @@ def test_o26_one_bad_entry_undoes_all(catalog: Catalog, three: list[Table]) -> N
     a, b, c = three
     b.append(1)
     before = [(t.load(), files_of(t)) for t in three]
-    error_of(catalog.transaction((a, [], good), (b, [], good), (c, [assert_schema(9)], good)), 409,
-             "CommitFailedException")
+    error_of(
+        catalog.transaction((a, [], good), (b, [], good), (c, [assert_schema(9)], good)), 409, "CommitFailedException"
+    )
     missing = catalog.table(a.namespace, "missing")
     error_of(catalog.transaction((a, [], good), (missing, [], good)), 404, "NoSuchTableException")
     error_of(catalog.transaction((a, [], good), (b, [], [{"action": "frobnicate"}])), 400)
-    error_of(catalog.http.post(f"{catalog.base}/transactions/commit", json={"table-changes": [
-        {"identifier": {"namespace": list(a.namespace), "name": "a"}, "requirements": [], "updates": good},
-        {"requirements": [], "updates": good}]}), 400)
-    error_of(catalog.transaction((a, [], good), (b, [], evolve(schema("1:id string!, 2:v string")))), 400,
-             "SchemaEvolutionException")
+    error_of(
+        catalog.http.post(
+            f"{catalog.base}/transactions/commit",
+            json={
+                "table-changes": [
+                    {"identifier": {"namespace": list(a.namespace), "name": "a"}, "requirements": [], "updates": good},
+                    {"requirements": [], "updates": good},
+                ]
+            },
+        ),
+        400,
+    )
+    error_of(
+        catalog.transaction((a, [], good), (b, [], evolve(schema("1:id string!, 2:v string")))),
+        400,
+        "SchemaEvolutionException",
+    )
     assert [(t.load(), files_of(t)) for t in three] == before
 
 
@@ -177,7 +198,8 @@ def test_o26_success_is_204_without_a_body(catalog: Catalog, three: list[Table])
     answer = catalog.transaction(
         (a, [a.uuid_ok()], [set_properties(x="1")]),
         (b, [b.uuid_ok()], evolve(schema("1:id long!, 2:v string, 3:w int"))),
-        (catalog.table(a.namespace, "fresh"), [ASSERT_CREATE], creation(staged["location"], staged["table-uuid"])))
+        (catalog.table(a.namespace, "fresh"), [ASSERT_CREATE], creation(staged["location"], staged["table-uuid"])),
+    )
     assert (answer.status_code, answer.content) == (204, b"")
     assert a.metadata()["properties"]["x"] == "1"
     assert b.metadata()["last-column-id"] == 3
@@ -190,7 +212,8 @@ def test_o26_the_same_table_twice_in_order(catalog: Catalog, three: list[Table])
     check = [assert_ref("main", None)]
     answer = catalog.transaction(
         (a, check, [add_snapshot(a.snap(1, None, 1)), set_ref("main", 1)]),
-        (a, check, [add_snapshot(a.snap(2, 1, 2)), set_ref("main", 2)]))
+        (a, check, [add_snapshot(a.snap(2, 1, 2)), set_ref("main", 2)]),
+    )
     assert answer.status_code == 204, answer.text
     assert a.metadata()["current-snapshot-id"] == 2
 

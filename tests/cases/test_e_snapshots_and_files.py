@@ -41,16 +41,35 @@ SIMPLE = schema("1:id long!, 2:v string")
 
 def set_statistics(table: Table, snapshot_id: int, name: str = "") -> Json:
     path = f"{table.metadata()['location']}/metadata/{name or snapshot_id}.puffin"
-    return {"action": "set-statistics", "snapshot-id": snapshot_id, "statistics": {
-        "snapshot-id": snapshot_id, "statistics-path": path, "file-size-in-bytes": 10, "file-footer-size-in-bytes": 4,
-        "blob-metadata": [{"type": "apache-datasketches-theta-v1", "snapshot-id": snapshot_id, "sequence-number": 1,
-                           "fields": [1]}]}}
+    return {
+        "action": "set-statistics",
+        "snapshot-id": snapshot_id,
+        "statistics": {
+            "snapshot-id": snapshot_id,
+            "statistics-path": path,
+            "file-size-in-bytes": 10,
+            "file-footer-size-in-bytes": 4,
+            "blob-metadata": [
+                {
+                    "type": "apache-datasketches-theta-v1",
+                    "snapshot-id": snapshot_id,
+                    "sequence-number": 1,
+                    "fields": [1],
+                }
+            ],
+        },
+    }
 
 
 def set_partition_statistics(table: Table, snapshot_id: int) -> Json:
-    return {"action": "set-partition-statistics", "partition-statistics": {
-        "snapshot-id": snapshot_id, "file-size-in-bytes": 10,
-        "statistics-path": f"{table.metadata()['location']}/metadata/p{snapshot_id}.parquet"}}
+    return {
+        "action": "set-partition-statistics",
+        "partition-statistics": {
+            "snapshot-id": snapshot_id,
+            "file-size-in-bytes": 10,
+            "statistics-path": f"{table.metadata()['location']}/metadata/p{snapshot_id}.parquet",
+        },
+    }
 
 
 @pytest.fixture
@@ -59,8 +78,13 @@ def measured(catalog: Catalog, ns: Namespace) -> Table:
     table = catalog.create(ns, SIMPLE)
     for number in (1, 2, 3):
         table.append(number, number - 1 or None, number)
-    table.commit([set_ref("k", 1, "tag"), *(set_statistics(table, n) for n in (1, 3)),
-                  *(set_partition_statistics(table, n) for n in (1, 3))])
+    table.commit(
+        [
+            set_ref("k", 1, "tag"),
+            *(set_statistics(table, n) for n in (1, 3)),
+            *(set_partition_statistics(table, n) for n in (1, 3)),
+        ]
+    )
     return table
 
 
@@ -125,10 +149,19 @@ def staged_v1(catalog: Catalog, ns: Namespace) -> Table:
     staged = ok(catalog.post_create(ns, "v1", SIMPLE, stage_create=True, properties={"format-version": "1"}))
     assert staged["metadata"]["format-version"] == 1
     table = catalog.table(ns, "v1")
-    ok(table.post([ASSERT_CREATE], [
-        {"action": "assign-uuid", "uuid": staged["metadata"]["table-uuid"]},
-        {"action": "upgrade-format-version", "format-version": 1}, *evolve(SIMPLE), *add_spec(), *add_order(),
-        {"action": "set-location", "location": staged["metadata"]["location"]}]))
+    ok(
+        table.post(
+            [ASSERT_CREATE],
+            [
+                {"action": "assign-uuid", "uuid": staged["metadata"]["table-uuid"]},
+                {"action": "upgrade-format-version", "format-version": 1},
+                *evolve(SIMPLE),
+                *add_spec(),
+                *add_order(),
+                {"action": "set-location", "location": staged["metadata"]["location"]},
+            ],
+        )
+    )
     return table
 
 
@@ -162,8 +195,11 @@ def log_of(metadata: Json) -> list[str]:
 
 def test_o30_the_metadata_log_is_trimmed_and_files_deleted(catalog: Catalog, ns: Namespace) -> None:
     """The log holds the last three predecessors, older files go after the swap, failures and no-ops leave nothing."""
-    table = catalog.create(ns, SIMPLE, properties={
-        "write.metadata.previous-versions-max": "3", "write.metadata.delete-after-commit.enabled": "true"})
+    table = catalog.create(
+        ns,
+        SIMPLE,
+        properties={"write.metadata.previous-versions-max": "3", "write.metadata.delete-after-commit.enabled": "true"},
+    )
     line = [table.location_of_metadata().rsplit("/", 1)[1]]
     for number in range(6):
         metadata = table.commit([set_properties(n=str(number))])
@@ -224,8 +260,7 @@ def test_o31_every_spelling_of_none_is_read(catalog: Catalog, ns: Namespace, spe
 
 @pytest.mark.parametrize(
     ("name", "zipped"),
-    [("x.gz.metadata.json", True), ("x.metadata.json.gz", True), ("x.metadata.json", False),
-     ("y.metadata.json", True)],
+    [("x.gz.metadata.json", True), ("x.metadata.json.gz", True), ("x.metadata.json", False), ("y.metadata.json", True)],
 )
 def test_o32_compressed_metadata_files(catalog: Catalog, ns: Namespace, name: str, zipped: bool) -> None:
     """Both historic names, plain JSON and gzip bytes under the plain name register; the next file fits its name."""
@@ -271,10 +306,23 @@ def test_o33_unknown_members_survive(catalog: Catalog, ns: Namespace) -> None:
     """What a typed model does not list is kept in snapshots, fields, refs, specs and the document itself."""
     document = catalog.document(
         schema("1:id long!", extra={1: {"x-field": {"deep": [1, None]}}}),
-        snapshots=[snapshot("", 1, None, 1, **{"x-snapshot": 3})], main=1)
-    document.update({"x-table": {"a": 1}, "partition-specs": [{"spec-id": 0, "fields": [
-        {"source-id": 1, "transform": "identity", "name": "p", "field-id": 1000, "x-spec": True}]}],
-        "last-partition-id": 1000})
+        snapshots=[snapshot("", 1, None, 1, **{"x-snapshot": 3})],
+        main=1,
+    )
+    document.update(
+        {
+            "x-table": {"a": 1},
+            "partition-specs": [
+                {
+                    "spec-id": 0,
+                    "fields": [
+                        {"source-id": 1, "transform": "identity", "name": "p", "field-id": 1000, "x-spec": True}
+                    ],
+                }
+            ],
+            "last-partition-id": 1000,
+        }
+    )
     document["refs"]["main"]["x-ref"] = "r"
     table = catalog.seed(ns, copy.deepcopy(document))
     table.commit([set_properties(a="1")])
@@ -319,8 +367,9 @@ def test_o34_a_new_v3_table(catalog: Catalog, ns: Namespace) -> None:
 # --- nulls in files that others wrote -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", ["refs", "snapshots", "snapshot-log", "metadata-log", "statistics", "properties",
-                                 "partition-statistics"])
+@pytest.mark.parametrize(
+    "key", ["refs", "snapshots", "snapshot-log", "metadata-log", "statistics", "properties", "partition-statistics"]
+)
 def test_a_registered_null_is_not_handed_on(catalog: Catalog, ns: Namespace, key: str) -> None:
     """Java and PyIceberg cannot read an explicit null here: the file is refused, or served without it."""
     document = {**catalog.document(SIMPLE), key: None}
@@ -339,8 +388,11 @@ def test_a_registered_null_in_a_snapshot_is_not_handed_on(catalog: Catalog, ns: 
     document["snapshots"][0][key] = None
     answer = catalog.post_register(ns, "t", catalog.write_metadata(document))
     if answer.status_code == 200:
-        for metadata in (answer.json()["metadata"], catalog.table(ns, "t").metadata(),
-                         catalog.table(ns, "t").metadata(snapshots="refs")):
+        for metadata in (
+            answer.json()["metadata"],
+            catalog.table(ns, "t").metadata(),
+            catalog.table(ns, "t").metadata(snapshots="refs"),
+        ):
             assert metadata["snapshots"][0].get(key, 0) is not None
     else:
         error_of(answer, 400)

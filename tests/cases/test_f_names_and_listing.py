@@ -80,8 +80,13 @@ def test_o36_odd_names_work_everywhere(catalog: Catalog, name: str) -> None:
     listed = ok(catalog.http.get(f"{catalog.namespace_path(levels)}/tables"))["identifiers"]
     assert listed == [{"namespace": list(levels), "name": name}]
     other = f"{name} again"
-    moved = catalog.http.post(f"{catalog.base}/tables/rename", json={
-        "source": {"namespace": list(levels), "name": name}, "destination": {"namespace": list(levels), "name": other}})
+    moved = catalog.http.post(
+        f"{catalog.base}/tables/rename",
+        json={
+            "source": {"namespace": list(levels), "name": name},
+            "destination": {"namespace": list(levels), "name": other},
+        },
+    )
     assert moved.status_code == 204, moved.text
     assert catalog.drop(catalog.table(levels, other)).status_code == 204
     assert catalog.http.delete(catalog.namespace_path(levels)).status_code == 204
@@ -106,9 +111,16 @@ def test_o36_names_that_are_refused_at_creation(catalog: Catalog, name: str) -> 
     error_of(catalog.post_create(levels, name, SIMPLE), 400)
     error_of(post_namespace(catalog, unique("bad"), name), 400)
     catalog.create(levels, SIMPLE, name="t")
-    error_of(catalog.http.post(f"{catalog.base}/tables/rename", json={
-        "source": {"namespace": list(levels), "name": "t"}, "destination": {"namespace": list(levels), "name": name},
-    }), 400)
+    error_of(
+        catalog.http.post(
+            f"{catalog.base}/tables/rename",
+            json={
+                "source": {"namespace": list(levels), "name": "t"},
+                "destination": {"namespace": list(levels), "name": name},
+            },
+        ),
+        400,
+    )
     error_of(create_view(catalog, levels, name, "select 1"), 400)
     listed = ok(catalog.http.get(f"{catalog.namespace_path(levels)}/tables"))["identifiers"]
     assert [item["name"] for item in listed] == ["t"]

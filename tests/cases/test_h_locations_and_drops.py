@@ -80,8 +80,20 @@ def test_o41_overlaps_are_refused_alike(catalog: Catalog, ns: Namespace, slash: 
     mover.refuse([{"action": "set-location", "location": f"{here}/t/inner{slash}"}])
 
 
-@pytest.mark.parametrize("place", ["relative/path", "/etc/icekeel-x", "file:///etc/icekeel-x", "s3://bucket/x", "x",
-                                   "file:///", "{wh}/../outside", "{wh}/a/%2e%2e/%2e%2e/out", "http://127.0.0.1/x"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "relative/path",
+        "/etc/icekeel-x",
+        "file:///etc/icekeel-x",
+        "s3://bucket/x",
+        "x",
+        "file:///",
+        "{wh}/../outside",
+        "{wh}/a/%2e%2e/%2e%2e/out",
+        "http://127.0.0.1/x",
+    ],
+)
 def test_o41_places_outside_the_warehouse(catalog: Catalog, ns: Namespace, place: str) -> None:
     """Relative, foreign and tricky locations are 400 and nothing is made there."""
     chosen = place.replace("{wh}", f"file://{catalog.warehouse}")
@@ -94,11 +106,16 @@ def test_o41_places_outside_the_warehouse(catalog: Catalog, ns: Namespace, place
 # --- O-42 ---------------------------------------------------------------------------------------------------------
 
 
-def rename(catalog: Catalog, source: tuple[Namespace, str], target: tuple[Namespace, str],
-           kind: str = "tables") -> httpx.Response:
-    return catalog.http.post(f"{catalog.base}/{kind}/rename", json={
-        "source": {"namespace": list(source[0]), "name": source[1]},
-        "destination": {"namespace": list(target[0]), "name": target[1]}})
+def rename(
+    catalog: Catalog, source: tuple[Namespace, str], target: tuple[Namespace, str], kind: str = "tables"
+) -> httpx.Response:
+    return catalog.http.post(
+        f"{catalog.base}/{kind}/rename",
+        json={
+            "source": {"namespace": list(source[0]), "name": source[1]},
+            "destination": {"namespace": list(target[0]), "name": target[1]},
+        },
+    )
 
 
 def test_o42_rename_errors(catalog: Catalog, ns: Namespace) -> None:
@@ -169,8 +186,19 @@ def test_o43_overwrite_with_another_uuid(catalog: Catalog, ns: Namespace) -> Non
         assert table.load() == before
 
 
-@pytest.mark.parametrize("data", [None, b"not json", b'{"format-version": 2, "table-uuid": "x"', b"", b"[]", b"{}",
-                                  b"\x1f\x8b broken gzip", b"\xff\xfe\x00"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        b"not json",
+        b'{"format-version": 2, "table-uuid": "x"',
+        b"",
+        b"[]",
+        b"{}",
+        b"\x1f\x8b broken gzip",
+        b"\xff\xfe\x00",
+    ],
+)
 def test_o43_files_that_cannot_be_registered(catalog: Catalog, ns: Namespace, data: bytes | None) -> None:
     """Missing, not JSON, truncated: 400 or 404, never 500, and nothing is registered."""
     document = catalog.document(SIMPLE)
@@ -185,8 +213,10 @@ def test_o43_register_outside_the_warehouse(catalog: Catalog, ns: Namespace, tmp
     """The server reads no file that it was not given: 400 that does not tell whether the file exists."""
     secret = tmp_path / "x.metadata.json"
     secret.write_text("{}")
-    answers = [error_of(catalog.post_register(ns, "t", f"file://{path}"), 400)["message"].replace(str(path), "")
-               for path in (secret, tmp_path / "y.metadata.json")]
+    answers = [
+        error_of(catalog.post_register(ns, "t", f"file://{path}"), 400)["message"].replace(str(path), "")
+        for path in (secret, tmp_path / "y.metadata.json")
+    ]
     assert answers[0] == answers[1]
 
 

@@ -40,10 +40,12 @@ def test_o44_going_back_to_an_earlier_text(catalog: Catalog, ns: Namespace) -> N
 def test_o44_versions_that_do_not_exist(catalog: Catalog, ns: Namespace) -> None:
     """An unknown version and -1 without an added one are 400; a table's action is too."""
     assert create_view(catalog, ns, "v", "select a").status_code == 200
-    for update in ({"action": "set-current-view-version", "view-version-id": 7},
-                   {"action": "set-current-view-version", "view-version-id": -1},
-                   {"action": "add-spec", "spec": {"spec-id": 0, "fields": []}},
-                   {"action": "remove-snapshots", "snapshot-ids": [1]}):
+    for update in (
+        {"action": "set-current-view-version", "view-version-id": 7},
+        {"action": "set-current-view-version", "view-version-id": -1},
+        {"action": "add-spec", "spec": {"spec-id": 0, "fields": []}},
+        {"action": "remove-snapshots", "snapshot-ids": [1]},
+    ):
         error_of(replace_view(catalog, ns, "v", [update]), 400)
 
 

@@ -59,18 +59,32 @@ def test_o46_head_and_view_routes_are_advertised(catalog: Catalog) -> None:
     listed = {f"{verb} {path}" for verb, path in endpoints(catalog)}
     space = "/v1/{prefix}/namespaces/{namespace}"
     assert listed >= {
-        f"HEAD {space}", f"HEAD {space}/tables/{{table}}", f"HEAD {space}/views/{{view}}", f"GET {space}/views",
-        f"POST {space}/views", f"POST {space}/register", "POST /v1/{prefix}/transactions/commit",
-        "POST /v1/{prefix}/tables/rename", "POST /v1/{prefix}/views/rename",
-        f"POST {space}/tables/{{table}}/metrics"}
+        f"HEAD {space}",
+        f"HEAD {space}/tables/{{table}}",
+        f"HEAD {space}/views/{{view}}",
+        f"GET {space}/views",
+        f"POST {space}/views",
+        f"POST {space}/register",
+        "POST /v1/{prefix}/transactions/commit",
+        "POST /v1/{prefix}/tables/rename",
+        "POST /v1/{prefix}/views/rename",
+        f"POST {space}/tables/{{table}}/metrics",
+    }
 
 
 def test_o46_what_is_not_there_is_a_clean_404(catalog: Catalog, ns: Namespace) -> None:
     """OAuth, credentials, signing, planning and functions are not advertised and answer 404 with the envelope."""
     table = catalog.create(ns, SIMPLE)
-    paths = [("POST", "/v1/oauth/tokens"), ("GET", f"{table.path}/credentials"), ("POST", f"{table.path}/sign"),
-             ("POST", f"{table.path}/plan"), ("POST", f"{table.path}/tasks"),
-             ("GET", f"{catalog.namespace_path(ns)}/functions"), ("GET", "/v1/nothing/at/all"), ("GET", "/nothing")]
+    paths = [
+        ("POST", "/v1/oauth/tokens"),
+        ("GET", f"{table.path}/credentials"),
+        ("POST", f"{table.path}/sign"),
+        ("POST", f"{table.path}/plan"),
+        ("POST", f"{table.path}/tasks"),
+        ("GET", f"{catalog.namespace_path(ns)}/functions"),
+        ("GET", "/v1/nothing/at/all"),
+        ("GET", "/nothing"),
+    ]
     advertised = {path.replace("{", "").replace("}", "") for _, path in endpoints(catalog)}
     for verb, path in paths:
         error_of(catalog.http.request(verb, path, json={} if verb == "POST" else None), 404)
@@ -80,22 +94,46 @@ def test_o46_what_is_not_there_is_a_clean_404(catalog: Catalog, ns: Namespace) -
 def test_o46_a_wrong_method(catalog: Catalog, ns: Namespace) -> None:
     """405 with the envelope and an Allow header."""
     table = catalog.create(ns, SIMPLE)
-    for verb, path in (("PATCH", table.path), ("PUT", table.path), ("DELETE", "/v1/config"),
-                       ("PUT", f"{catalog.base}/namespaces")):
+    for verb, path in (
+        ("PATCH", table.path),
+        ("PUT", table.path),
+        ("DELETE", "/v1/config"),
+        ("PUT", f"{catalog.base}/namespaces"),
+    ):
         answer = catalog.http.request(verb, path, json={})
         error_of(answer, 405)
         assert answer.headers["Allow"]
 
 
-@pytest.mark.parametrize("body", ["{", "", "[]", "null", "5", '"x"', '{"name": 5}', '{"a": NaN}',
-                                  '{"requirements": {}, "updates": 1}', '{"updates": [{"action": 5}]}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{",
+        "",
+        "[]",
+        "null",
+        "5",
+        '"x"',
+        '{"name": 5}',
+        '{"a": NaN}',
+        '{"requirements": {}, "updates": 1}',
+        '{"updates": [{"action": 5}]}',
+    ],
+)
 def test_o46_bad_bodies_are_400(catalog: Catalog, ns: Namespace, body: str) -> None:
     """Never 422, on every route that takes a body."""
     table = catalog.create(ns, SIMPLE)
     before = table.load()
     space = catalog.namespace_path(ns)
-    for path in (table.path, f"{space}/tables", f"{space}/register", f"{space}/views", f"{catalog.base}/namespaces",
-                 f"{catalog.base}/tables/rename", f"{catalog.base}/transactions/commit"):
+    for path in (
+        table.path,
+        f"{space}/tables",
+        f"{space}/register",
+        f"{space}/views",
+        f"{catalog.base}/namespaces",
+        f"{catalog.base}/tables/rename",
+        f"{catalog.base}/transactions/commit",
+    ):
         answer = catalog.http.post(path, content=body, headers={"Content-Type": "application/json"})
         error_of(answer, 400)
     assert table.load() == before
@@ -134,12 +172,28 @@ def report(table: Table, body: Json | str) -> httpx.Response:
     return table.catalog.http.post(f"{table.path}/metrics", content=text, headers={"Content-Type": "application/json"})
 
 
-SCAN: Json = {"report-type": "scan-report", "table-name": "t", "snapshot-id": 1, "filter": True, "schema-id": 0,
-              "projected-field-ids": [1], "projected-field-names": ["id"], "metrics": {
-                  "result-data-files": {"unit": "count", "value": 1},
-                  "total-planning-duration": {"time-unit": "nanoseconds", "count": 1, "total-duration": 12}}}
-COMMIT: Json = {"report-type": "commit-report", "table-name": "t", "snapshot-id": 1, "sequence-number": 1,
-                "operation": "append", "metrics": {"attempts": {"unit": "count", "value": 1}}, "metadata": {"a": "b"}}
+SCAN: Json = {
+    "report-type": "scan-report",
+    "table-name": "t",
+    "snapshot-id": 1,
+    "filter": True,
+    "schema-id": 0,
+    "projected-field-ids": [1],
+    "projected-field-names": ["id"],
+    "metrics": {
+        "result-data-files": {"unit": "count", "value": 1},
+        "total-planning-duration": {"time-unit": "nanoseconds", "count": 1, "total-duration": 12},
+    },
+}
+COMMIT: Json = {
+    "report-type": "commit-report",
+    "table-name": "t",
+    "snapshot-id": 1,
+    "sequence-number": 1,
+    "operation": "append",
+    "metrics": {"attempts": {"unit": "count", "value": 1}},
+    "metadata": {"a": "b"},
+}
 
 
 def deep(levels: int) -> Json:
@@ -150,9 +204,16 @@ def deep(levels: int) -> Json:
 
 
 @pytest.mark.parametrize(
-    "body", [SCAN, COMMIT, {"report-type": "future-report", "x": [1]}, {**SCAN, "extra": {"a": [1, {"b": None}]}},
-             {**SCAN, "filter": deep(60)}],
-    ids=["scan", "commit", "future", "extra", "deep"])
+    "body",
+    [
+        SCAN,
+        COMMIT,
+        {"report-type": "future-report", "x": [1]},
+        {**SCAN, "extra": {"a": [1, {"b": None}]}},
+        {**SCAN, "filter": deep(60)},
+    ],
+    ids=["scan", "commit", "future", "extra", "deep"],
+)
 def test_o47_reports_are_taken(table: Table, body: Json) -> None:
     """204 without a body, for known and unknown kinds."""
     answer = report(table, body)

@@ -149,15 +149,19 @@ def test_kill_at_random_points_of_two_hundred_commits(tmp_path: Path) -> None:
                     until_killed(partial(transactions, ledger, mine[:2])),
                     until_killed(partial(creates, ledger, now, space)),
                 ]
-                time.sleep(rng.uniform(0.05, 0.8))
+                time.sleep(rng.uniform(0.1, 1.6))
                 server.kill()
                 for thread in threads:
                     thread.join()
             server.start()
             rounds += 1
             with server.client() as http:
-                check(ledger, Catalog(http, server.warehouse), space,
-                      [Catalog(http, server.warehouse).table(space, table.name) for table in tables])
+                check(
+                    ledger,
+                    Catalog(http, server.warehouse),
+                    space,
+                    [Catalog(http, server.warehouse).table(space, table.name) for table in tables],
+                )
             ledger.open.clear()
         with server.client() as http:
             table = Catalog(http, server.warehouse).table(space, tables[0].name)

@@ -32,8 +32,15 @@ from tests.cases.wire import (
 Json = Any
 Namespace = tuple[str, ...]
 
-COLUMNS = {1: "1:id long!", 2: "2:name string", 4: "4:d date", 5: "5:amt decimal(9,2)", 6: "6:qty int",
-           7: "7:tags list<8: string>", 9: "9:addr struct<10:city string>"}
+COLUMNS = {
+    1: "1:id long!",
+    2: "2:name string",
+    4: "4:d date",
+    5: "5:amt decimal(9,2)",
+    6: "6:qty int",
+    7: "7:tags list<8: string>",
+    9: "9:addr struct<10:city string>",
+}
 S1, UPGRADE = 101, [{"action": "upgrade-format-version", "format-version": 3}]
 
 
@@ -43,20 +50,40 @@ def text(changes: dict[int, str | None] | None = None, *added: str) -> str:
     return ", ".join([*(part for part in chosen.values() if part is not None), *added])
 
 
-def base(catalog: Catalog, ns: Namespace, *, version: int = 2, first: str = "3:cc string", now: str | None = None,
-         written: int = 1, identifiers: Sequence[int] = (), extra: dict[int, dict[str, Json]] | None = None,
-         spec: Sequence[Json] = (), other_spec: Sequence[Json] = (), refs: dict[str, Json] | None = None,
-         last: int = 11) -> Table:
+def base(
+    catalog: Catalog,
+    ns: Namespace,
+    *,
+    version: int = 2,
+    first: str = "3:cc string",
+    now: str | None = None,
+    written: int = 1,
+    identifiers: Sequence[int] = (),
+    extra: dict[int, dict[str, Json]] | None = None,
+    spec: Sequence[Json] = (),
+    other_spec: Sequence[Json] = (),
+    refs: dict[str, Json] | None = None,
+    last: int = 11,
+) -> Table:
     """The base table: `first` is the column that only schema 0 had, `written` the schema of the snapshot."""
     rows = {"first-row-id": 0, "added-rows": 5} if version >= 3 else {}
     present = now or text()
     specs = [{"spec-id": 0, "fields": [{**f, "field-id": 1000 + n} for n, f in enumerate(spec)]}]
     if other_spec:
         specs.append({"spec-id": 1, "fields": [{**f, "field-id": 1010 + n} for n, f in enumerate(other_spec)]})
-    return catalog.seed(ns, catalog.document(
-        [schema(f"{present}, {first}", extra=extra), schema(present, identifiers=identifiers, extra=extra)],
-        version=version, snapshots=[snapshot("", S1, None, 1, schema_id=written, **rows)], main=S1, refs=refs,
-        last_column_id=last, partition_specs=specs, last_partition_id=1020 if spec or other_spec else 999))
+    return catalog.seed(
+        ns,
+        catalog.document(
+            [schema(f"{present}, {first}", extra=extra), schema(present, identifiers=identifiers, extra=extra)],
+            version=version,
+            snapshots=[snapshot("", S1, None, 1, schema_id=written, **rows)],
+            main=S1,
+            refs=refs,
+            last_column_id=last,
+            partition_specs=specs,
+            last_partition_id=1020 if spec or other_spec else 999,
+        ),
+    )
 
 
 def accept(table: Table, columns: str, **parts: Any) -> Json:
@@ -203,8 +230,15 @@ def test_15_unknown(catalog: Catalog, ns: Namespace) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{2: "2:name binary"}, {1: "1:id string!"}, {2: "2:name struct<12:x string>"}, {5: "5:amt double"},
-                {6: "6:qty decimal(10,0)"}, {4: "4:d string"}],
+    "changes",
+    [
+        {2: "2:name binary"},
+        {1: "1:id string!"},
+        {2: "2:name struct<12:x string>"},
+        {5: "5:amt double"},
+        {6: "6:qty decimal(10,0)"},
+        {4: "4:d string"},
+    ],
 )
 def test_16_changes_that_no_version_allows(v2: Table, changes: dict[int, str | None]) -> None:
     """Each would misread stored values."""
@@ -268,15 +302,27 @@ def test_22_struct_defaults(v3: Table, catalog: Catalog) -> None:
     answer = catalog.http.put(policy, json={"code": code, "severity": "warn"})
     assert answer.status_code == 200, answer.text
     accept(v3, text({}, child), extra={12: {"initial-default": {}}})
-    refuse(v3, text({}, child, "14:q struct<15:y int!>"), extra={12: {"initial-default": {}},
-                                                                14: {"initial-default": {}}})
+    refuse(
+        v3, text({}, child, "14:q struct<15:y int!>"), extra={12: {"initial-default": {}}, 14: {"initial-default": {}}}
+    )
 
 
 @pytest.mark.parametrize(
     ("kind", "value"),
-    [("int", "34"), ("int", 2147483648), ("int", True), ("int", 1.5), ("decimal(9,2)", "14.2"),
-     ("decimal(9,2)", "12345678.90"), ("timestamptz", "2017-11-16T22:31:08-08:00"), ("fixed[4]", "0001"),
-     ("uuid", "f79c3e09-677c-4bbd-a479-3f349cb785e"), ("date", "2017-13-01"), ("boolean", 1), ("string", 5)],
+    [
+        ("int", "34"),
+        ("int", 2147483648),
+        ("int", True),
+        ("int", 1.5),
+        ("decimal(9,2)", "14.2"),
+        ("decimal(9,2)", "12345678.90"),
+        ("timestamptz", "2017-11-16T22:31:08-08:00"),
+        ("fixed[4]", "0001"),
+        ("uuid", "f79c3e09-677c-4bbd-a479-3f349cb785e"),
+        ("date", "2017-13-01"),
+        ("boolean", 1),
+        ("string", 5),
+    ],
 )
 def test_23_defaults_that_do_not_fit_their_type(v3: Table, kind: str, value: Json) -> None:
     """Single-value JSON is checked against the type."""
@@ -329,8 +375,9 @@ def test_28_names_twice(v2: Table) -> None:
     assert "ICE7" in answer.headers["Icekeel-Findings"]
 
 
-@pytest.mark.parametrize("name", ["_row_id", "_file", "_pos", "_deleted", "_spec_id", "_partition",
-                                  "_last_updated_sequence_number"])
+@pytest.mark.parametrize(
+    "name", ["_row_id", "_file", "_pos", "_deleted", "_spec_id", "_partition", "_last_updated_sequence_number"]
+)
 def test_29_metadata_columns(v2: Table, name: str) -> None:
     """Engines could not read such a table."""
     refuse(v2, text({}, f"12:{name} string"))
@@ -355,8 +402,10 @@ def test_31_dropping_a_partition_source(catalog: Catalog, ns: Namespace) -> None
 
 @pytest.mark.parametrize(
     "columns",
-    [text({2: None, 9: "9:addr struct<10:city string, 2:name string>"}), text({9: "9:addr struct<12:zip string>"},
-                                                                              "10:city string")],
+    [
+        text({2: None, 9: "9:addr struct<10:city string, 2:name string>"}),
+        text({9: "9:addr struct<12:zip string>"}, "10:city string"),
+    ],
 )
 def test_32_moving_a_field_to_another_parent(v2: Table, columns: str) -> None:
     """Into a struct or out of it, files would not be found there."""
@@ -371,8 +420,10 @@ def test_33_list_elements(v2: Table, tags: str) -> None:
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [("12:m map<13: struct<14:a string>, 15: int>", "12:m map<13: struct<14:a string, 16:b string>, 15: int>"),
-     ("12:m map<13: int, 15: int>", "12:m map<13: long, 15: int>")],
+    [
+        ("12:m map<13: struct<14:a string>, 15: int>", "12:m map<13: struct<14:a string, 16:b string>, 15: int>"),
+        ("12:m map<13: int, 15: int>", "12:m map<13: long, 15: int>"),
+    ],
 )
 def test_34_map_keys(catalog: Catalog, ns: Namespace, before: str, after: str) -> None:
     """A key changes in no way; a value widens."""
@@ -389,8 +440,12 @@ REPLACED = "1:id string, 2:name string!"
 def replace(table: Table, *, parent: int | None = None, remove_main: bool = True) -> list[Json]:
     """The updates of CREATE OR REPLACE AS SELECT."""
     removed = [drop_ref("main")] if remove_main else []
-    return [*removed, *evolve(schema(REPLACED)), add_snapshot(table.snap(200, parent, 2, schema_id=2)),
-            set_ref("main", 200)]
+    return [
+        *removed,
+        *evolve(schema(REPLACED)),
+        add_snapshot(table.snap(200, parent, 2, schema_id=2)),
+        set_ref("main", 200),
+    ]
 
 
 def test_35_replace(v2: Table) -> None:

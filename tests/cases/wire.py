@@ -93,14 +93,18 @@ def set_properties(**updates: str) -> Json:
 
 def add_spec(*fields: Json) -> list[Json]:
     """A new partition spec that becomes the default; no fields = unpartitioned."""
-    return [{"action": "add-spec", "spec": {"spec-id": 0, "fields": list(fields)}},
-            {"action": "set-default-spec", "spec-id": -1}]
+    return [
+        {"action": "add-spec", "spec": {"spec-id": 0, "fields": list(fields)}},
+        {"action": "set-default-spec", "spec-id": -1},
+    ]
 
 
 def add_order(*fields: Json) -> list[Json]:
     """A new sort order that becomes the default; no fields = unsorted."""
-    return [{"action": "add-sort-order", "sort-order": {"order-id": 1 if fields else 0, "fields": list(fields)}},
-            {"action": "set-default-sort-order", "sort-order-id": -1}]
+    return [
+        {"action": "add-sort-order", "sort-order": {"order-id": 1 if fields else 0, "fields": list(fields)}},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+    ]
 
 
 def partition(source: int, transform: str, name: str, **extra: Json) -> Json:
@@ -158,10 +162,12 @@ class Table:
         """The metadata file that the pointer names, read from disk."""
         return json.loads(local_path(self.location_of_metadata()).read_bytes())
 
-    def post(self, requirements: Sequence[Json], updates: Sequence[Json],
-             headers: Mapping[str, str] | None = None) -> httpx.Response:
+    def post(
+        self, requirements: Sequence[Json], updates: Sequence[Json], headers: Mapping[str, str] | None = None
+    ) -> httpx.Response:
         return self.catalog.http.post(
-            self.path, json={"requirements": list(requirements), "updates": list(updates)}, headers=headers)
+            self.path, json={"requirements": list(requirements), "updates": list(updates)}, headers=headers
+        )
 
     def commit(self, updates: Sequence[Json], requirements: Sequence[Json] = ()) -> Json:
         """A commit that must succeed; what it answers must be what the next load gives. Returns the metadata."""
@@ -171,8 +177,13 @@ class Table:
         assert loaded["metadata"] == body["metadata"]
         return body["metadata"]
 
-    def refuse(self, updates: Sequence[Json], requirements: Sequence[Json] = (),
-               status: int | Collection[int] = 400, kind: str | None = None) -> Json:
+    def refuse(
+        self,
+        updates: Sequence[Json],
+        requirements: Sequence[Json] = (),
+        status: int | Collection[int] = 400,
+        kind: str | None = None,
+    ) -> Json:
         """A commit that must be refused and leave the table as it was. Returns the error."""
         before = self.load()
         error = error_of(self.post(requirements, updates), status, kind)
@@ -184,20 +195,35 @@ class Table:
     def uuid_ok(self) -> Json:
         return {"type": "assert-table-uuid", "uuid": self.metadata()["table-uuid"]}
 
-    def snap(self, snapshot_id: int, parent: int | None = None, seq: int | None = 1, ts: int | None = None,
-             schema_id: int | None = 0, **extra: Json) -> Json:
+    def snap(
+        self,
+        snapshot_id: int,
+        parent: int | None = None,
+        seq: int | None = 1,
+        ts: int | None = None,
+        schema_id: int | None = 0,
+        **extra: Json,
+    ) -> Json:
         """An `add-snapshot` payload with a manifest list below the table."""
         location = self.metadata()["location"]
         return snapshot(location, snapshot_id, parent, seq, ts, schema_id, **extra)
 
-    def append(self, snapshot_id: int, parent: int | None = None, seq: int | None = 1, *, ref: str = "main",
-               **extra: Json) -> Json:
+    def append(
+        self, snapshot_id: int, parent: int | None = None, seq: int | None = 1, *, ref: str = "main", **extra: Json
+    ) -> Json:
         """Add a snapshot and move the branch to it. Returns the metadata."""
         return self.commit([add_snapshot(self.snap(snapshot_id, parent, seq, **extra)), set_ref(ref, snapshot_id)])
 
 
-def snapshot(location: str, snapshot_id: int, parent: int | None = None, seq: int | None = 1, ts: int | None = None,
-             schema_id: int | None = 0, **extra: Json) -> Json:
+def snapshot(
+    location: str,
+    snapshot_id: int,
+    parent: int | None = None,
+    seq: int | None = 1,
+    ts: int | None = None,
+    schema_id: int | None = 0,
+    **extra: Json,
+) -> Json:
     out: Json = {
         "snapshot-id": snapshot_id,
         "timestamp-ms": now_ms() if ts is None else ts,
@@ -243,10 +269,18 @@ class Catalog:
     def post_create(self, namespace: Sequence[str], name: str, schema: Json, **body: Json) -> httpx.Response:
         return self.http.post(
             f"{self.namespace_path(namespace)}/tables",
-            json={"name": name, "schema": schema, **{k.replace("_", "-"): v for k, v in body.items()}})
+            json={"name": name, "schema": schema, **{k.replace("_", "-"): v for k, v in body.items()}},
+        )
 
-    def create(self, namespace: Sequence[str], schema: Json, *, name: str | None = None, version: int | None = None,
-               **body: Json) -> Table:
+    def create(
+        self,
+        namespace: Sequence[str],
+        schema: Json,
+        *,
+        name: str | None = None,
+        version: int | None = None,
+        **body: Json,
+    ) -> Table:
         """Create a table that must be accepted."""
         chosen = name or unique("t")
         if version is not None:
@@ -255,18 +289,28 @@ class Catalog:
         return self.table(namespace, chosen)
 
     def post_register(self, namespace: Sequence[str], name: str, location: str, **body: Json) -> httpx.Response:
-        return self.http.post(f"{self.namespace_path(namespace)}/register",
-                              json={"name": name, "metadata-location": location, **body})
+        return self.http.post(
+            f"{self.namespace_path(namespace)}/register", json={"name": name, "metadata-location": location, **body}
+        )
 
     def drop(self, table: Table, **query: str) -> httpx.Response:
         return self.http.delete(table.path, params=query)
 
     def transaction(self, *changes: tuple[Table, Sequence[Json], Sequence[Json]]) -> httpx.Response:
         """All changes (table, requirements, updates) in one commit."""
-        return self.http.post(f"{self.base}/transactions/commit", json={"table-changes": [
-            {"identifier": {"namespace": list(table.namespace), "name": table.name},
-             "requirements": list(requirements), "updates": list(updates)}
-            for table, requirements, updates in changes]})
+        return self.http.post(
+            f"{self.base}/transactions/commit",
+            json={
+                "table-changes": [
+                    {
+                        "identifier": {"namespace": list(table.namespace), "name": table.name},
+                        "requirements": list(requirements),
+                        "updates": list(updates),
+                    }
+                    for table, requirements, updates in changes
+                ]
+            },
+        )
 
     def write_metadata(self, metadata: Json, name: str = "00000-seed.metadata.json", data: bytes | None = None) -> str:
         """Put a metadata file where the document's location says, and return its location."""
@@ -281,8 +325,16 @@ class Catalog:
         ok(self.post_register(namespace, chosen, self.write_metadata(metadata)))
         return self.table(namespace, chosen)
 
-    def document(self, schemas: Json | Sequence[Json], *, version: int = 2, snapshots: Sequence[Json] = (),
-                 refs: Mapping[str, Json] | None = None, main: int | None = None, **fields: Json) -> Json:
+    def document(
+        self,
+        schemas: Json | Sequence[Json],
+        *,
+        version: int = 2,
+        snapshots: Sequence[Json] = (),
+        refs: Mapping[str, Json] | None = None,
+        main: int | None = None,
+        **fields: Json,
+    ) -> Json:
         """A metadata document with sensible counters; `fields` (underscores for dashes) override any of them.
 
         `snapshots` are given without location: a callable part of each manifest list is filled in here.
@@ -290,8 +342,16 @@ class Catalog:
         return document(self.warehouse, schemas, version=version, snapshots=snapshots, refs=refs, main=main, **fields)
 
 
-def document(warehouse: Path, schemas: Json | Sequence[Json], *, version: int, snapshots: Sequence[Json],
-             refs: Mapping[str, Json] | None, main: int | None, **fields: Json) -> Json:
+def document(
+    warehouse: Path,
+    schemas: Json | Sequence[Json],
+    *,
+    version: int,
+    snapshots: Sequence[Json],
+    refs: Mapping[str, Json] | None,
+    main: int | None,
+    **fields: Json,
+) -> Json:
     """See `Catalog.document`."""
     listed = [schemas] if isinstance(schemas, dict) else list(schemas)
     numbered = [{"schema-id": number, **item} for number, item in enumerate(listed)]
@@ -312,8 +372,9 @@ def document(warehouse: Path, schemas: Json | Sequence[Json], *, version: int, s
         "sort-orders": [{"order-id": 0, "fields": []}],
         "default-sort-order-id": 0,
         "properties": {},
-        "snapshots": [{**item, "manifest-list": f"{location}/metadata/snap-{item['snapshot-id']}.avro"}
-                      for item in snapshots],
+        "snapshots": [
+            {**item, "manifest-list": f"{location}/metadata/snap-{item['snapshot-id']}.avro"} for item in snapshots
+        ],
         "snapshot-log": [],
         "metadata-log": [],
         "refs": dict(refs or {}),

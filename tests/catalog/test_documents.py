@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.catalog.documents import Document, Documents, read_afresh
+from app.catalog.documents import TABLE, Document, Documents, Form, read_afresh
 from app.errors import NotFound, PayloadTooLarge, SpecError
 from app.ports import Objects
-from app.spec.table import TableMetadata, parse_table_metadata
+from app.spec.table import TableMetadata, parse_table_metadata, render_table_metadata
 from tests.catalog.shorthand import create, create_view, namespace
 from tests.catalog.world import HOME, World
 
@@ -104,11 +105,30 @@ def test_failures_name_the_file(world: World, objects: Objects) -> None:
     bad = world.warehouse / "x.metadata.json"
     bad.write_bytes(b'{"format-version": 2, "location": 5}')
     with pytest.raises(SpecError, match=r"x\.metadata\.json"):
-        world.run(read_afresh(objects, str(bad), LIMIT, parse_table_metadata))
+        world.run(read_afresh(objects, str(bad), LIMIT, TABLE))
     with pytest.raises(PayloadTooLarge):
-        world.run(read_afresh(objects, str(bad), 5, parse_table_metadata))
+        world.run(read_afresh(objects, str(bad), 5, TABLE))
     with pytest.raises(NotFound, match="Failed to open input stream for file"):
-        world.run(read_afresh(objects, str(bad) + "x", LIMIT, parse_table_metadata))
+        world.run(read_afresh(objects, str(bad) + "x", LIMIT, TABLE))
+
+
+def test_nulls_are_served_and_written_as_absent(world: World, objects: Objects) -> None:
+    """Clients refuse explicit nulls nearly everywhere; a file that has none is served byte for byte."""
+    where = table(world)
+    plain = json.loads(Path(where).read_bytes())
+    spaced = json.dumps(plain, indent=1).encode()
+    foreign = world.warehouse / "foreign.metadata.json"
+    foreign.write_bytes(spaced)
+    assert world.run(read_afresh(objects, str(foreign), LIMIT, TABLE)).data == spaced
+    fields = plain["schemas"][0]["fields"]
+    holed = plain | {"refs": None, "statistics": None, "schemas": [{**plain["schemas"][0], "fields": fields}]}
+    fields[0]["doc"] = None
+    foreign.write_text(json.dumps(holed))
+    got = world.run(read_afresh(objects, str(foreign), LIMIT, TABLE))
+    assert b":null" not in got.data
+    served = json.loads(got.data)
+    assert served["refs"] == {} and served["schemas"][0]["fields"][0].keys() == {"id", "name", "type", "required"}
+    assert parse_table_metadata(got.data).schema == got.metadata.schema
 
 
 def test_a_heavy_document_is_parsed_beside_the_loop(
@@ -123,6 +143,6 @@ def test_a_heavy_document_is_parsed_beside_the_loop(
         threads.append(threading.current_thread())
         return parse_table_metadata(data)
 
-    got: Document[TableMetadata] = world.run(read_afresh(objects, where, LIMIT, parse))
+    got: Document[TableMetadata] = world.run(read_afresh(objects, where, LIMIT, Form(parse, render_table_metadata)))
     assert got.data == Path(where).read_bytes()
     assert threads != [threading.main_thread()]

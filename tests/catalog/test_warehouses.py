@@ -26,16 +26,21 @@ def test_an_unknown_warehouse_is_not_found(world: World, wanted: str) -> None:
 
 
 def test_clients_are_told_storage_options_but_no_secret(world: World) -> None:
-    """Only options that a FileIO understands are handed out."""
+    """Options that a FileIO understands are handed out, secrets never."""
     new = Warehouse(
         name="lake",
         location="s3://b/lake/",
-        storage={"s3.endpoint": "http://x", "sse": "1"},
-        secrets={"s3.secret": "x"},
+        storage={"s3.endpoint": "http://x", "icekeel.client.endpoint": "true"},
+        secrets={"s3.secret-access-key": "x", "s3.access-key-id": "y"},
     )
     made = world.run(warehouses.create_warehouse(world.ctx, new))
     assert made.location == "s3://b/lake"
-    assert world.run(config.get_config(world.ctx, "lake")).defaults == {"s3.endpoint": "http://x"}
+    assert world.run(config.get_config(world.ctx, "lake")).defaults == {
+        "s3.endpoint": "http://x",
+        "s3.region": "us-east-1",
+        "client.region": "us-east-1",
+        "s3.path-style-access": "true",
+    }
 
 
 @pytest.mark.parametrize("name", ["tables", "config", "A", "", "a/b", "x" * 65, "a b"])

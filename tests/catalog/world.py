@@ -56,7 +56,7 @@ class World:
         self.folder = folder
         self.warehouse = folder / "warehouse"
         self.clock = Clock()
-        self.store: Store = open_store(f"sqlite:///{folder / DATABASE}")
+        self.store: Store = open_store(f"sqlite:///{folder / DATABASE}", secret_keys=(bytes(32),))
         self.ctx = Context(
             store=self.store,
             objects=WarehouseObjects(),

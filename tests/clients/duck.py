@@ -14,7 +14,8 @@ class Duck:
 
     def __init__(self, url: str, extensions: Path, options: str = "AUTHORIZATION_TYPE 'none'") -> None:
         self.connection = duckdb.connect(
-            config={"extension_directory": str(extensions), "autoinstall_known_extensions": "false"})
+            config={"extension_directory": str(extensions), "autoinstall_known_extensions": "false"}
+        )
         for name in ("avro", "httpfs", "iceberg"):
             import_extension(name, con=self.connection)
             self.run(f"LOAD {name}")

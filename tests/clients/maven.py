@@ -27,9 +27,13 @@ def jar(group: str, artifact: str, version: str) -> Path:
     path = ENGINES / "jars" / f"{artifact}-{version}.jar"
     if not path.exists():
         done = subprocess.run(
-            ["mvn", "-B", "-q", _COPY, f"-Dartifact={group}:{artifact}:{version}",
-             f"-DoutputDirectory={path.parent}"],
-            cwd=_scratch(), capture_output=True, text=True, timeout=900, check=False)
+            ["mvn", "-B", "-q", _COPY, f"-Dartifact={group}:{artifact}:{version}", f"-DoutputDirectory={path.parent}"],
+            cwd=_scratch(),
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
         if done.returncode != 0:
             pytest.skip(f"Maven could not fetch {artifact} {version}: {(done.stdout + done.stderr)[-400:]}")
     return path

@@ -35,7 +35,11 @@ def environment() -> Path:
         venv.create(folder, with_pip=True, clear=True)
         install = subprocess.run(
             [str(python), "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(LOCK)],
-            capture_output=True, text=True, timeout=1200, check=False)
+            capture_output=True,
+            text=True,
+            timeout=1200,
+            check=False,
+        )
         if install.returncode != 0:
             pytest.skip(f"PySpark could not be installed: {install.stderr[-400:]}")
         done.write_bytes(LOCK.read_bytes())
@@ -66,9 +70,17 @@ class Spark:
         self.log = work / "spark.log"
         self._stderr = self.log.open("wb")
         self.process = subprocess.Popen(
-            [str(environment()), str(Path(__file__).with_name("spark_shell.py")),
-             *(f"{key}={value}" for key, value in settings.items())],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, cwd=work, text=True)
+            [
+                str(environment()),
+                str(Path(__file__).with_name("spark_shell.py")),
+                *(f"{key}={value}" for key, value in settings.items()),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            cwd=work,
+            text=True,
+        )
         self.version: str = self._answer()[0][0]
 
     def _answer(self) -> list[list[Any]]:

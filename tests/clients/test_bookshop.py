@@ -40,8 +40,18 @@ TITLES = ("Dune", "Emma", "Ulysses", "Middlemarch")
 COUNTRIES = ("GB", "IE", "FR", "DE")
 EPOCH = datetime.fromisoformat("2026-01-01T00:00:00")
 FIRST = ["order_id", "customer_id", "title", "country", "quantity", "amount", "status", "ordered_at"]
-LAST = ["status", "order_id", "customer_id", "book_title", "channel", "quantity", "amount", "ordered_at", "region",
-        "country"]
+LAST = [
+    "status",
+    "order_id",
+    "customer_id",
+    "book_title",
+    "channel",
+    "quantity",
+    "amount",
+    "ordered_at",
+    "region",
+    "country",
+]
 
 ORDERS = Schema(
     NestedField(1, "order_id", LongType(), required=True),
@@ -69,12 +79,18 @@ def hundred(start: int) -> pa.Table:
             "status": [("paid", "sent", "returned")[n % 3] for n in numbers],
             "ordered_at": [EPOCH + timedelta(minutes=n) for n in numbers],
         },
-        schema=pa.schema([
-            pa.field("order_id", pa.int64(), False), pa.field("customer_id", pa.int64(), False),
-            pa.field("title", pa.string()), pa.field("country", pa.string()), pa.field("quantity", pa.int32()),
-            pa.field("amount", pa.float64()), pa.field("status", pa.string()),
-            pa.field("ordered_at", pa.timestamp("us"), False),
-        ]),
+        schema=pa.schema(
+            [
+                pa.field("order_id", pa.int64(), False),
+                pa.field("customer_id", pa.int64(), False),
+                pa.field("title", pa.string()),
+                pa.field("country", pa.string()),
+                pa.field("quantity", pa.int32()),
+                pa.field("amount", pa.float64()),
+                pa.field("status", pa.string()),
+                pa.field("ordered_at", pa.timestamp("us"), False),
+            ]
+        ),
     )
 
 
@@ -125,14 +141,21 @@ def refusal(change: Callable[[], object], code: str, *fragments: str) -> str:
 def test_01_names_are_not_identity(orders: Table) -> None:
     """Eight columns have the ids 1 to 8, in the table and in the metadata of every Parquet file."""
     assert [(f.field_id, f.name, str(f.field_type), f.required) for f in orders.schema().fields] == [
-        (1, "order_id", "long", True), (2, "customer_id", "long", True), (3, "title", "string", False),
-        (4, "country", "string", False), (5, "quantity", "int", False), (6, "amount", "double", False),
-        (7, "status", "string", False), (8, "ordered_at", "timestamp", True)]
+        (1, "order_id", "long", True),
+        (2, "customer_id", "long", True),
+        (3, "title", "string", False),
+        (4, "country", "string", False),
+        (5, "quantity", "int", False),
+        (6, "amount", "double", False),
+        (7, "status", "string", False),
+        (8, "ordered_at", "timestamp", True),
+    ]
     assert len(files(orders)) == 3
     for path in files(orders):
         columns = pq.read_schema(local(path))
         assert [(c.name, c.metadata[b"PARQUET:field_id"]) for c in columns] == [
-            (name, str(number).encode()) for number, name in enumerate(FIRST, 1)]
+            (name, str(number).encode()) for number, name in enumerate(FIRST, 1)
+        ]
 
 
 def test_02_adding_a_column_changes_no_data(orders: Table) -> None:
@@ -176,11 +199,15 @@ def test_04_promotion_widens_only(orders: Table) -> None:
         update.update_column("amount", field_type=DoubleType())
     assert orders.metadata.current_schema_id == 3
     for name, wanted, message in (
-        ("quantity", IntegerType(), "quantity: long -> int"), ("amount", FloatType(), "amount: double -> float"),
-        ("order_id", StringType(), "order_id: long -> string"), ("status", LongType(), "status: string -> long"),
+        ("quantity", IntegerType(), "quantity: long -> int"),
+        ("amount", FloatType(), "amount: double -> float"),
+        ("order_id", StringType(), "order_id: long -> string"),
+        ("status", LongType(), "status: string -> long"),
     ):
-        with (pytest.raises(ValidationError, match=f"Cannot change column type: {message}"),
-              orders.update_schema() as update):
+        with (
+            pytest.raises(ValidationError, match=f"Cannot change column type: {message}"),
+            orders.update_schema() as update,
+        ):
             update.update_column(name, field_type=wanted)
 
 
@@ -190,15 +217,19 @@ def test_05_required_to_optional_is_always_safe(orders: Table) -> None:
         update.update_column("customer_id", required=False)
     assert field(orders, "customer_id") == (2, "long", False)
     assert orders.metadata.current_schema_id == 4
-    with (pytest.raises(ValueError, match="Cannot change column nullability: country: optional -> required"),
-          orders.update_schema() as update):
+    with (
+        pytest.raises(ValueError, match="Cannot change column nullability: country: optional -> required"),
+        orders.update_schema() as update,
+    ):
         update.update_column("country", required=True)
 
 
 def test_06_a_required_column_is_refused_and_an_optional_one_added(orders: Table) -> None:
     """`region` cannot be added as required; as optional it gets id 10 (schema 5)."""
-    with (pytest.raises(ValueError, match="Incompatible change: cannot add required column: region"),
-          orders.update_schema() as update):
+    with (
+        pytest.raises(ValueError, match="Incompatible change: cannot add required column: region"),
+        orders.update_schema() as update,
+    ):
         update.add_column("region", StringType(), required=True)
     with orders.update_schema() as update:
         update.add_column("region", StringType())
@@ -210,8 +241,17 @@ def test_07_a_dropped_column_stays_in_the_files(orders: Table) -> None:
     """Without `country` (schema 6) 300 rows remain, and field 4 is still in all three files."""
     with orders.update_schema() as update:
         update.delete_column("country")
-    assert names(orders) == ["order_id", "customer_id", "book_title", "quantity", "amount", "status", "ordered_at",
-                             "channel", "region"]
+    assert names(orders) == [
+        "order_id",
+        "customer_id",
+        "book_title",
+        "quantity",
+        "amount",
+        "status",
+        "ordered_at",
+        "channel",
+        "region",
+    ]
     assert orders.scan().to_arrow().num_rows == 300
     assert all("country" in pq.read_schema(local(path)).names for path in files(orders))
 
@@ -263,11 +303,20 @@ def test_12_the_old_id_brings_the_values_back(orders: Table, server: Server, cat
     """A raw commit that restores field 4 of the nullable column, as it was, makes its 300 values readable again."""
     metadata = httpx.get(f"{server.url}/v1/namespaces/{NAME[0]}/tables/{NAME[1]}").json()["metadata"]
     now = next(s for s in metadata["schemas"] if s["schema-id"] == 8)
-    restored = {"type": "struct", "fields": [
-        *now["fields"], {"id": 4, "name": "old_country", "required": False, "type": "string"}]}
-    answer = httpx.post(f"{server.url}/v1/namespaces/{NAME[0]}/tables/{NAME[1]}", json={
-        "requirements": [{"type": "assert-current-schema-id", "current-schema-id": 8}],
-        "updates": [{"action": "add-schema", "schema": restored}, {"action": "set-current-schema", "schema-id": -1}]})
+    restored = {
+        "type": "struct",
+        "fields": [*now["fields"], {"id": 4, "name": "old_country", "required": False, "type": "string"}],
+    }
+    answer = httpx.post(
+        f"{server.url}/v1/namespaces/{NAME[0]}/tables/{NAME[1]}",
+        json={
+            "requirements": [{"type": "assert-current-schema-id", "current-schema-id": 8}],
+            "updates": [
+                {"action": "add-schema", "schema": restored},
+                {"action": "set-current-schema", "schema-id": -1},
+            ],
+        },
+    )
     assert answer.status_code == 200, answer.text
     rows = catalog.load_table(NAME).scan().to_arrow()
     assert rows.num_rows == 300
@@ -278,8 +327,9 @@ def test_12_the_old_id_brings_the_values_back(orders: Table, server: Server, cat
 # --- the throw-away tables ----------------------------------------------------------------------------------------
 
 
-def small(catalog: Catalog, name: str, schema: pa.Schema, rows: list[dict[str, Any]] | None = None,
-          version: int = 2) -> Table:
+def small(
+    catalog: Catalog, name: str, schema: pa.Schema, rows: list[dict[str, Any]] | None = None, version: int = 2
+) -> Table:
     catalog.create_namespace_if_not_exists(NAME[0])
     table = catalog.create_table((NAME[0], name), schema, properties={"format-version": str(version)})
     if rows:
@@ -297,7 +347,10 @@ def test_promotion_works_across_the_seam(catalog: Catalog) -> None:
     table.append(pa.table({"id": pa.array([3], pa.int32()), "qty": pa.array([9223372036854775807], pa.int64())}))
     rows = table.scan().to_arrow()
     assert sorted(rows.to_pylist(), key=lambda r: int(r["id"])) == [
-        {"id": 1, "qty": 2147483647}, {"id": 2, "qty": 3}, {"id": 3, "qty": 9223372036854775807}]
+        {"id": 1, "qty": 2147483647},
+        {"id": 2, "qty": 3},
+        {"id": 3, "qty": 9223372036854775807},
+    ]
     assert len(files(table)) == 2
 
 
@@ -336,7 +389,9 @@ def test_incompatible_changes_are_refused_by_the_server(catalog: Catalog) -> Non
     refusal(retype_id, "ICE2", "column id (field 1)", "long", "string")
     table.refresh()
     assert [(f.name, str(f.field_type), f.required) for f in table.schema().fields] == [
-        ("id", "long", False), ("note", "string", False)]
+        ("id", "long", False),
+        ("note", "string", False),
+    ]
     assert table.scan().to_arrow().to_pylist() == [{"id": 1, "note": "x"}, {"id": 2, "note": None}]
 
 
@@ -361,7 +416,10 @@ def test_defaults_are_accepted_on_v3(catalog: Catalog) -> None:
     with table.update_schema() as update:
         update.add_column("region", StringType(), required=True, default_value="EU")
     assert [(f.field_id, f.name, f.required, f.initial_default, f.write_default) for f in table.schema().fields] == [
-        (1, "id", False, None, None), (2, "name", False, None, None), (3, "region", True, "EU", "EU")]
+        (1, "id", False, None, None),
+        (2, "name", False, None, None),
+        (3, "region", True, "EU", "EU"),
+    ]
     assert table.metadata.format_version == 3
 
 
@@ -371,16 +429,32 @@ def test_defaults_are_accepted_on_v3(catalog: Catalog) -> None:
 @pytest.fixture(scope="module")
 def nested(catalog: Catalog) -> Table:
     catalog.create_namespace_if_not_exists(NAME[0])
-    table = catalog.create_table((NAME[0], "nested"), Schema(
-        NestedField(1, "order_id", LongType(), required=False),
-        NestedField(2, "addr", StructType(
-            NestedField(3, "city", StringType(), required=False),
-            NestedField(4, "postcode", StringType(), required=False)), required=False)))
-    table.append(pa.Table.from_pylist(
-        [{"order_id": 1, "addr": {"city": "Bath", "postcode": "BA1"}},
-         {"order_id": 2, "addr": {"city": "Ely", "postcode": "CB7"}}],
-        schema=pa.schema([("order_id", pa.int64()),
-                          ("addr", pa.struct([("city", pa.string()), ("postcode", pa.string())]))])))
+    table = catalog.create_table(
+        (NAME[0], "nested"),
+        Schema(
+            NestedField(1, "order_id", LongType(), required=False),
+            NestedField(
+                2,
+                "addr",
+                StructType(
+                    NestedField(3, "city", StringType(), required=False),
+                    NestedField(4, "postcode", StringType(), required=False),
+                ),
+                required=False,
+            ),
+        ),
+    )
+    table.append(
+        pa.Table.from_pylist(
+            [
+                {"order_id": 1, "addr": {"city": "Bath", "postcode": "BA1"}},
+                {"order_id": 2, "addr": {"city": "Ely", "postcode": "CB7"}},
+            ],
+            schema=pa.schema(
+                [("order_id", pa.int64()), ("addr", pa.struct([("city", pa.string()), ("postcode", pa.string())]))]
+            ),
+        )
+    )
     return table
 
 
@@ -390,25 +464,28 @@ def test_nested_1_paths_instead_of_names(nested: Table) -> None:
         update.add_column(("addr", "country"), StringType())
         update.rename_column(("addr", "postcode"), "postal_code")
     addr = nested.schema().find_field("addr").field_type
-    assert str(addr) == ("struct<3: city: optional string, 4: postal_code: optional string, "
-                         "5: country: optional string>")
+    assert str(addr) == (
+        "struct<3: city: optional string, 4: postal_code: optional string, 5: country: optional string>"
+    )
     assert nested.scan().to_arrow().to_pylist() == [
         {"order_id": 1, "addr": {"city": "Bath", "postal_code": "BA1", "country": None}},
-        {"order_id": 2, "addr": {"city": "Ely", "postal_code": "CB7", "country": None}}]
+        {"order_id": 2, "addr": {"city": "Ely", "postal_code": "CB7", "country": None}},
+    ]
 
 
 def test_nested_2_union_by_name_only_adds(nested: Table) -> None:
     """A producer's schema adds `gift_message` and `promo_code` as 6 and 7 and drops nothing."""
     with nested.update_schema() as update:
-        update.union_by_name(pa.schema([("order_id", pa.int64()), ("gift_message", pa.string()),
-                                        ("promo_code", pa.string())]))
+        update.union_by_name(
+            pa.schema([("order_id", pa.int64()), ("gift_message", pa.string()), ("promo_code", pa.string())])
+        )
     assert names(nested) == ["order_id", "addr", "gift_message", "promo_code"]
     assert ids(nested) == [1, 2, 6, 7]
 
 
 def test_nested_3_names_must_stay_unique(nested: Table) -> None:
     """A rename onto an existing name is refused and tells the colliding ids."""
-    with (pytest.raises((ValueError, BadRequestError), match="promo_code"), nested.update_schema() as update):
+    with pytest.raises((ValueError, BadRequestError), match="promo_code"), nested.update_schema() as update:
         update.rename_column("gift_message", "promo_code")
     nested.refresh()
     assert names(nested) == ["order_id", "addr", "gift_message", "promo_code"]

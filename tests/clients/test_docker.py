@@ -45,8 +45,18 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
     docker = engine(work)
     try:
         base = base_image(docker, work)
-        docker.run("build", "--network", "host", "--build-arg", f"BASE_IMAGE={base}", "-t", "icekeel-test", ".",
-                   cwd=ROOT, timeout=1200)
+        docker.run(
+            "build",
+            "--network",
+            "host",
+            "--build-arg",
+            f"BASE_IMAGE={base}",
+            "-t",
+            "icekeel-test",
+            ".",
+            cwd=ROOT,
+            timeout=1200,
+        )
         yield Built(docker, "icekeel-test", base)
         docker.run("rmi", "--force", "icekeel-test", check=False)
     finally:
@@ -89,9 +99,25 @@ class Container:
 
 def start(built: Built, name: str, volume: str, *words: str) -> Container:
     port = free_port()
-    built.docker.run("run", "--detach", "--name", name, "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL",
-                     "--security-opt", "no-new-privileges", "--publish", f"127.0.0.1:{port}:8181",
-                     "--volume", f"{volume}:/data", *words, built.image)
+    built.docker.run(
+        "run",
+        "--detach",
+        "--name",
+        name,
+        "--read-only",
+        "--tmpfs",
+        "/tmp",
+        "--cap-drop",
+        "ALL",
+        "--security-opt",
+        "no-new-privileges",
+        "--publish",
+        f"127.0.0.1:{port}:8181",
+        "--volume",
+        f"{volume}:/data",
+        *words,
+        built.image,
+    )
     return Container(built.docker, name, port)
 
 
@@ -143,11 +169,20 @@ def test_no_token_no_start(built: Built) -> None:
 
 def test_the_image_is_small(built: Built) -> None:
     """What we add to the base stays below 120 MB, and no build tool or source tree is in it."""
-    sizes = [int(built.docker.run("image", "inspect", "--format", "{{.Size}}", name).stdout)
-             for name in (built.image, built.base)]
+    sizes = [
+        int(built.docker.run("image", "inspect", "--format", "{{.Size}}", name).stdout)
+        for name in (built.image, built.base)
+    ]
     assert sizes[0] - sizes[1] < 120_000_000, sizes
-    listing = built.docker.run("run", "--rm", "--entrypoint", "sh", built.image, "-c",
-                               "ls / /opt /opt/icekeel/bin; test ! -e /src && echo clean").stdout
+    listing = built.docker.run(
+        "run",
+        "--rm",
+        "--entrypoint",
+        "sh",
+        built.image,
+        "-c",
+        "ls / /opt /opt/icekeel/bin; test ! -e /src && echo clean",
+    ).stdout
     assert "clean" in listing and "pip" not in listing.split()
 
 

@@ -57,7 +57,11 @@ def test_columns_evolve(duck: Duck, server: Server, catalog: Catalog) -> None:
     duck.run("ALTER TABLE ice.d.cols RENAME COLUMN name TO title")
     duck.run("ALTER TABLE ice.d.cols ALTER COLUMN n TYPE BIGINT")
     assert current(metadata(server, "cols")) == [
-        (1, "id", "long"), (2, "title", "string"), (3, "n", "long"), (4, "extra", "string")]
+        (1, "id", "long"),
+        (2, "title", "string"),
+        (3, "n", "long"),
+        (4, "extra", "string"),
+    ]
     duck.run("ALTER TABLE ice.d.cols DROP COLUMN extra")
     duck.run("INSERT INTO ice.d.cols VALUES (2,'b',9000000000)")
     assert duck.run("SELECT * FROM ice.d.cols ORDER BY id") == [(1, "a", 1), (2, "b", 9000000000)]
@@ -133,7 +137,9 @@ def test_partitioned_tables(duck: Duck, server: Server) -> None:
     document = metadata(server, "parts")
     spec = next(s for s in document["partition-specs"] if s["spec-id"] == document["default-spec-id"])
     assert [(f["source-id"], f["transform"], f["field-id"]) for f in spec["fields"]] == [
-        (1, "bucket[4]", 1000), (2, "month", 1001)]
+        (1, "bucket[4]", 1000),
+        (2, "month", 1001),
+    ]
     assert duck.run("SELECT count(*) FROM ice.d.parts WHERE day < DATE '2020-06-01'") == [(1,)]
 
 

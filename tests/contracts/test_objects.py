@@ -266,3 +266,17 @@ def test_removing_empty_folders_takes_no_object_along(place: Place) -> None:
     run(place.objects.remove_empty_folders(place.at("t")))
     run(place.objects.remove_empty_folders(place.at("never")))
     assert place.listed(place.at("t")).keys() == {kept}
+
+
+def test_looking_into_a_folder_goes_one_level_deep(place: Place) -> None:
+    """Folders and objects directly below, none of what lies deeper, nothing for what is missing."""
+    top = place.create("look/a", b"12")
+    place.create("look/sub/b")
+    place.create("look/sub/deep/c")
+    place.create("looking/d")
+    found = run(place.objects.look(place.at("look")))
+    assert found.folders == (place.at("look/sub"),)
+    assert [(one.location, one.size, one.leftover) for one in found.objects] == [(top, 2, False)]
+    assert run(place.objects.look(place.at("look/sub"))).folders == (place.at("look/sub/deep"),)
+    missing = run(place.objects.look(place.at("nowhere")))
+    assert missing.folders == () and missing.objects == ()

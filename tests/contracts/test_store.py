@@ -12,6 +12,7 @@ import pytest
 from app.errors import (
     AlreadyExists,
     BadRequest,
+    BadSettings,
     IcekeelError,
     KeyAlreadyUsed,
     NamespaceNotEmpty,
@@ -46,10 +47,12 @@ from app.ports import (
     WriteOp,
 )
 from app.rules import Severity, Waiver
-from app.store import open_store
+from app.store import open_store, secrets, warehouses
 from tests.store.acts import HOUSE, NOW, drop, get, house, key, make, no_space, rename, space, swap
 
 pytestmark = pytest.mark.anyio
+
+KEY, OTHER_KEY = bytes(range(32)), bytes(32)
 
 
 @pytest.fixture
@@ -68,7 +71,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 async def store(url: str, anyio_backend: str) -> AsyncIterator[Store]:
     """An open store with the warehouse `default` and the namespace `n`."""
-    opened = open_store(url)
+    opened = open_store(url, secret_keys=[KEY])
     await opened.open()
     await opened.write([house(), space("n")])
     yield opened
@@ -1078,6 +1081,49 @@ async def test_a_warehouse_reads_back_as_it_was_put(store: Store) -> None:
     assert (found.storage, found.secrets) == ({"s3.region": "eu"}, {"s3.key": "k"})
     assert [one.name for one in await store.warehouses()] == ["a", "b", HOUSE]
     assert await store.warehouse("nope") is None
+
+
+async def test_secrets_are_unreadable_in_the_database(store: Store, url: str) -> None:
+    """Nothing of a value is in the row, and no server reads it without the key; of several keys any may fit."""
+    value = Warehouse(name="b", location="s3://b/w", secrets={"s3.secret-access-key": "hush-hush"})
+    await store.write([PutWarehouse(warehouse=value, expected_version=None, now_ms=NOW)])
+    (row,) = [one for one in await store.fetch(warehouses.ALL, {}) if one[0] == "b"]  # type: ignore[attr-defined]
+    assert "hush" not in repr(row)
+    for keys, fits in (((), False), ((OTHER_KEY,), False), ((OTHER_KEY, KEY), True)):
+        server = open_store(url, secret_keys=keys)
+        await server.open()
+        try:
+            if fits:
+                found = await server.warehouse("b")
+                assert found is not None and found.secrets == value.secrets
+            else:
+                with pytest.raises(BadSettings, match="ICEKEEL_SECRET_KEY"):
+                    await server.warehouse("b")
+            assert await server.warehouse(HOUSE) is not None
+        finally:
+            await server.close()
+
+
+async def test_secrets_of_one_warehouse_do_not_open_as_those_of_another(store: Store) -> None:
+    """Somebody who can write to the database cannot borrow keys by copying a row."""
+    value = Warehouse(name="b", location="s3://b/w", secrets={"s3.secret-access-key": "hush"})
+    sealed = secrets.sealed(PutWarehouse(warehouse=value, expected_version=None, now_ms=NOW), secrets.sealer([KEY]))
+    copied = Warehouse(name="c", location="s3://c/w", secrets=sealed.warehouse.secrets)
+    with pytest.raises(BadSettings, match="warehouse c"):
+        secrets.opened(copied, secrets.sealer([KEY]))
+
+
+async def test_secrets_are_not_stored_without_a_key(url: str) -> None:
+    """The refusal names the setting and the options, never a value."""
+    store = open_store(url)
+    await store.open()
+    try:
+        with pytest.raises(BadRequest, match="ICEKEEL_SECRET_KEY") as refused:
+            value = Warehouse(name="b", location="s3://b/w", secrets={"s3.secret-access-key": "hush"})
+            await store.write([PutWarehouse(warehouse=value, expected_version=None, now_ms=NOW)])
+        assert "s3.secret-access-key" in str(refused.value) and "hush" not in str(refused.value)
+    finally:
+        await store.close()
 
 
 async def test_a_warehouse_is_replaced_only_at_the_expected_version(store: Store) -> None:

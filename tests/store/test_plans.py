@@ -43,6 +43,7 @@ ONE_PAGE = (
 
 NUMBERS = frozenset({
     "limit", "id", "before_id", "now_ms", "format_version", "last_column_id", "current_schema_id", "field_count",
+    "schema_count", "schema_changed_at_ms",
 })  # fmt: skip
 
 

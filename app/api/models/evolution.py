@@ -1,4 +1,4 @@
-"""Bodies of our own API: rules, warehouses, policy and waivers."""
+"""Bodies of our own API: rules, policy and waivers."""
 
 from __future__ import annotations
 
@@ -35,23 +35,6 @@ class RuleList(Shape):
     """Every rule, by code."""
 
     rules: list[RuleModel]
-
-
-class WarehouseModel(Shape):
-    """A warehouse; secrets are never shown."""
-
-    name: str
-    location: str
-    allowed_locations: list[str]
-    properties: dict[str, str]
-    storage: dict[str, str]
-    version: int
-
-
-class WarehouseList(Shape):
-    """Every warehouse of this server."""
-
-    warehouses: list[WarehouseModel]
 
 
 class EffectiveRule(Shape):

@@ -110,12 +110,18 @@ def _struct(written: Schema, wanted: Sequence[NestedField], stored: Mapping[int,
     out: Row = {}
     for field in wanted:
         if field.field_id in stored:
-            out[field.field_id] = _value(written, written.by_id[field.field_id], field, stored[field.field_id], defaults)
-        elif field.field_id in written.by_id:
-            out[field.field_id] = BROKEN  # the file has it at another place
+            out[field.field_id] = _value(
+                written, written.by_id[field.field_id], field, stored[field.field_id], defaults
+            )
+        elif not written.by_id.keys().isdisjoint(_ids(field)):
+            out[field.field_id] = BROKEN  # the file has it, or something inside it, at another place
         else:
             out[field.field_id] = _default(field, defaults)
     return out
+
+
+def _ids(field: NestedField) -> set[int]:
+    return set(Schema(0, (field,)).by_id)
 
 
 def _default(field: NestedField, defaults: Published) -> Any:

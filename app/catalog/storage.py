@@ -1,0 +1,124 @@
+"""Storage profiles of warehouses: which options there are, which are secret, and what of them clients are told.
+
+Beside Iceberg's own property names (`s3.*`, `gcs.*`, `adls.*`, `client.*`, `io-impl`) a profile has two options of ours:
+
+| option | meaning |
+|---|---|
+| `icekeel.client.endpoint` | `true` (default): clients get the server's own endpoint; `false`: none; or a URL: that one |
+| `icekeel.client.keys` | `true`: every client that may load a table gets the warehouse's static keys; default `false` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from app.errors import BadRequest
+from app.ports import Warehouse
+from app.spec import location as locations
+
+CLIENT_ENDPOINT: Final = "icekeel.client.endpoint"
+CLIENT_KEYS: Final = "icekeel.client.keys"
+
+# Options that a client's own FileIO understands; everything else is the server's business.
+_CLIENT_OPTIONS: Final = ("s3.", "client.", "gcs.", "adls.", "io-impl")
+_OPTIONS: Final = (*_CLIENT_OPTIONS, CLIENT_ENDPOINT, CLIENT_KEYS)
+
+# Parts of the names of options that only the server may see.
+_SECRET_MARKS: Final = (
+    "secret",
+    "password",
+    "token",
+    "account-key",
+    "shared-key",
+    "sas",
+    "access-key",
+    "service-account-key",
+    "connection-string",
+)
+_ENDPOINTS: Final = {"s3": "s3.endpoint", "gs": "gcs.service.host", "abfs": "adls.endpoint", "wasb": "adls.endpoint"}
+_REGION_OF_ENDPOINTS: Final = "us-east-1"
+
+# Static keys that may be handed out, each under every name by which some engine looks for it.
+_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "s3.access-key-id": ("s3.access-key-id",),
+    "s3.secret-access-key": ("s3.secret-access-key",),
+    "s3.session-token": ("s3.session-token",),
+    "gcs.oauth2.token": ("gcs.oauth2.token",),
+    "adls.account-key": ("adls.account-key", "adls.auth.shared-key.account.key"),
+    "adls.auth.shared-key.account.key": ("adls.account-key", "adls.auth.shared-key.account.key"),
+    "adls.auth.shared-key.account.name": ("adls.account-name", "adls.auth.shared-key.account.name"),
+    "adls.sas-token": ("adls.sas-token",),
+}
+_SAS_OF_ACCOUNT: Final = "adls.sas-token."
+
+
+def is_secret(option: str) -> bool:
+    """Whether an option's value is kept from clients, answers and logs."""
+    return any(mark in option for mark in _SECRET_MARKS)
+
+
+def split(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Options that may be shown, and secrets."""
+    shown = {name: value for name, value in options.items() if not is_secret(name)}
+    return shown, {name: value for name, value in options.items() if is_secret(name)}
+
+
+def check(warehouse: Warehouse) -> None:
+    """BadRequest for an option that nothing reads, or whose value means nothing."""
+    for name in (*warehouse.storage, *warehouse.secrets):
+        if not name.startswith(_OPTIONS):
+            raise BadRequest(f"Unknown storage option: {name} (known are s3.*, gcs.*, adls.*, client.*, {CLIENT_KEYS})")
+    endpoint = warehouse.storage.get(CLIENT_ENDPOINT, "true")
+    if endpoint not in ("true", "false") and not endpoint.startswith(("http://", "https://")):
+        raise BadRequest(f"Storage option {CLIENT_ENDPOINT} is true, false or an http(s) URL, not {endpoint!r}")
+    if warehouse.storage.get(CLIENT_KEYS, "false") not in ("true", "false"):
+        raise BadRequest(f"Storage option {CLIENT_KEYS} is true or false")
+    if hands_out_keys(warehouse) and not _keys(warehouse):
+        raise BadRequest(f"Warehouse {warehouse.name} has no static keys that {CLIENT_KEYS} could hand out")
+
+
+def hands_out_keys(warehouse: Warehouse) -> bool:
+    return warehouse.storage.get(CLIENT_KEYS) == "true"
+
+
+def told(warehouse: Warehouse) -> dict[str, str]:
+    """What every client needs to find the warehouse's files: endpoint, region, style. Never a secret."""
+    config = {name: value for name, value in warehouse.storage.items() if name.startswith(_CLIENT_OPTIONS)}
+    region = config.get("s3.region") or config.get("client.region")
+    if region is None and "s3.endpoint" in config:
+        region = _REGION_OF_ENDPOINTS
+    _set_endpoint(warehouse, config)
+    if region is not None:
+        # Java reads the second name, DuckDB and others the first.
+        config["s3.region"] = config["client.region"] = region
+    if "s3.endpoint" in config:
+        config.setdefault("s3.path-style-access", "true")
+    return config
+
+
+def handed(warehouse: Warehouse) -> dict[str, str]:
+    """What is sent along with a table: what everybody is told, and the static keys where the warehouse opted in."""
+    return {**told(warehouse), **_keys(warehouse)} if hands_out_keys(warehouse) else told(warehouse)
+
+
+def _set_endpoint(warehouse: Warehouse, config: dict[str, str]) -> None:
+    chosen = warehouse.storage.get(CLIENT_ENDPOINT, "true")
+    if chosen == "true":
+        return
+    for name in _ENDPOINTS.values():
+        config.pop(name, None)
+    name = _ENDPOINTS.get(_family(warehouse.location), "")
+    if chosen != "false" and name:
+        config[name] = chosen
+
+
+def _family(location: str) -> str:
+    scheme = locations.scheme(location)
+    return "s3" if scheme.startswith("s3") else "abfs" if scheme.startswith("abfs") else scheme
+
+
+def _keys(warehouse: Warehouse) -> dict[str, str]:
+    found = {name: warehouse.secrets[key] for key, names in _KEYS.items() if key in warehouse.secrets for name in names}
+    found.update((name, value) for name, value in warehouse.secrets.items() if name.startswith(_SAS_OF_ACCOUNT))
+    return found

@@ -1,0 +1,87 @@
+"""A server process that leaves without failing a client: it says so first, and answers whoever has reached it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+_SETTLE_S = 0.2
+_CLOSE = (b"Connection", b"close")
+
+
+class LeavingServer(uvicorn.Server):
+    """On the first signal `draining()` is told; `drain_s` seconds later the process stops. A second signal does not wait.
+
+    While it drains, every answer closes its connection, so that clients and proxies come back to another replica.
+    """
+
+    def __init__(self, config: uvicorn.Config, *, drain_s: float, draining: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._drain_s = drain_s
+        self._draining = draining
+        self._stop_at: float | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._stop_at is not None or not self._drain_s:
+            super().handle_exit(sig, frame)
+            return
+        self._captured_signals.append(sig)
+        self._stop_at = asyncio.get_running_loop().time() + self._drain_s
+        self._draining()
+
+    async def on_tick(self, counter: int) -> bool:
+        done = await super().on_tick(counter)
+        if self._stop_at is None:
+            return done
+        self._close_connections()
+        return done or asyncio.get_running_loop().time() >= self._stop_at
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, but take in what the kernel has already accepted, and let requests on their way arrive.
+
+        Both would be reset otherwise, and a client whose commit is reset cannot know what became of it.
+        """
+        kept = [listener.dup() for listener in sockets or []]
+        for server in self.servers:
+            server.close()
+        for listener in sockets or []:
+            listener.close()
+        await asyncio.sleep(0)
+        for connection in [each for listener in kept for each in _last_accepted(listener)]:
+            await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
+        self._close_connections()
+        await asyncio.sleep(_SETTLE_S)
+        await super().shutdown(sockets)
+
+    def _close_connections(self) -> None:
+        headers = self.server_state.default_headers
+        if _CLOSE not in headers:
+            self.server_state.default_headers = [*headers, _CLOSE]
+
+    def _protocol(self) -> asyncio.Protocol:
+        make: Any = self.config.http_protocol_class
+        protocol: asyncio.Protocol = make(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return protocol
+
+
+def _last_accepted(listener: socket.socket) -> list[socket.socket]:
+    """What waits in the kernel; the listener is closed in the same breath, which leaves microseconds for a latecomer."""
+    listener.setblocking(False)
+    waiting: list[socket.socket] = []
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            listener.close()
+            break
+        waiting.append(connection)
+    for connection in waiting:
+        connection.setblocking(False)
+    return waiting

@@ -1,0 +1,235 @@
+"""Storage profiles: what is secret, what clients are told, and when they get keys."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from app.catalog import config, storage, warehouses
+from app.catalog.warehouses import WarehouseChange
+from app.errors import AlreadyExists, BadRequest, CommitFailed, NamespaceNotEmpty, NoSuchWarehouse
+from app.ports import AddPurgeJob, Warehouse
+from tests.catalog.shorthand import create, namespace
+from tests.catalog.world import HOME, World
+
+KEYS = {"s3.access-key-id": "id", "s3.secret-access-key": "hush"}
+ENDPOINT = {"s3.endpoint": "http://store:8333"}
+
+
+def lake(location: str = "s3://b/lake", **options: str) -> Warehouse:
+    shown, secret = storage.split({name.replace("__", ".").replace("_", "-"): v for name, v in options.items()})
+    return Warehouse(name="lake", location=location, storage=shown, secrets=secret)
+
+
+def with_options(options: dict[str, str], location: str = "s3://b/lake") -> Warehouse:
+    shown, secret = storage.split(options)
+    return Warehouse(name="lake", location=location, storage=shown, secrets=secret)
+
+
+def test_keys_are_not_handed_out_by_default() -> None:
+    """Neither with the configuration nor with a table."""
+    profile = with_options({**KEYS, **ENDPOINT})
+    assert profile.secrets == KEYS
+    assert storage.handed(profile) == storage.told(profile)
+    assert "hush" not in repr(storage.handed(profile))
+
+
+def test_keys_are_handed_out_with_tables_where_the_warehouse_opted_in() -> None:
+    """And still not with the configuration, which is asked for before anything is known."""
+    profile = with_options({**KEYS, **ENDPOINT, "icekeel.client.keys": "true"})
+    assert KEYS.items() <= storage.handed(profile).items()
+    assert "hush" not in repr(storage.told(profile))
+    assert not any(name.startswith("icekeel") for name in storage.handed(profile))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [(None, "http://store:8333"), ("true", "http://store:8333"), ("false", None), ("https://public", "https://public")],
+)
+def test_the_endpoint_that_clients_get_is_chosen_apart(chosen: str | None, expected: str | None) -> None:
+    """Clients may reach the store under another name than the server, or must not be told one at all."""
+    options = {**ENDPOINT, **({} if chosen is None else {"icekeel.client.endpoint": chosen})}
+    told = storage.told(with_options(options))
+    assert told.get("s3.endpoint") == expected
+    assert told["client.region"] == told["s3.region"] == "us-east-1"
+    assert ("s3.path-style-access" in told) == (expected is not None)
+
+
+def test_a_region_is_told_under_both_names() -> None:
+    """Java reads client.region, others s3.region; without an endpoint none is made up."""
+    assert storage.told(with_options({"s3.region": "eu"})) == {"s3.region": "eu", "client.region": "eu"}
+    assert storage.told(with_options({"client.region": "eu"})) == {"s3.region": "eu", "client.region": "eu"}
+    assert storage.told(with_options({})) == {}
+    assert storage.told(with_options({"s3.path-style-access": "false", **ENDPOINT}))["s3.path-style-access"] == "false"
+
+
+def test_azure_keys_go_out_under_every_name_that_engines_read() -> None:
+    """Java and PyIceberg differ; a client secret is never handed out."""
+    profile = with_options(
+        {
+            "adls.auth.shared-key.account.name": "acc",
+            "adls.account-key": "k",
+            "adls.sas-token.acc.dfs.core.windows.net": "sas",
+            "adls.client-secret": "never",
+            "icekeel.client.keys": "true",
+        },
+        "abfss://c@acc.dfs.core.windows.net/wh",
+    )
+    assert storage.handed(profile) == {
+        "adls.account-name": "acc",
+        "adls.auth.shared-key.account.name": "acc",
+        "adls.account-key": "k",
+        "adls.auth.shared-key.account.key": "k",
+        "adls.sas-token.acc.dfs.core.windows.net": "sas",
+    }
+
+
+def test_a_google_token_is_handed_out_and_a_service_account_is_not() -> None:
+    """The first is what clients read, the second would give everything away."""
+    profile = with_options(
+        {"gcs.oauth2.token": "t", "gcs.service-account-key": "{}", "icekeel.client.keys": "true"}, "gs://b/wh"
+    )
+    assert storage.handed(profile) == {"gcs.oauth2.token": "t"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"s4.region": "x"}, "Unknown storage option: s4.region"),
+        ({"icekeel.client.endpoint": "maybe"}, "true, false or an"),
+        ({"icekeel.client.keys": "yes"}, "is true or false"),
+        ({"icekeel.client.keys": "true"}, "no static keys"),
+        ({"s3.access-key-id": "x"}, "go together"),
+        ({"s3.endpoint": "store:8333"}, "http:// or https://"),
+    ],
+)
+def test_a_profile_that_cannot_work_is_refused(world: World, options: dict[str, str], message: str) -> None:
+    """At once, and not when the first table is made."""
+    with pytest.raises(BadRequest, match=message):
+        world.run(warehouses.create_warehouse(world.ctx, with_options(options)))
+
+
+def test_handing_out_keys_is_loud_in_the_log(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """When it is switched on and at every start; never with the key."""
+    with caplog.at_level(logging.INFO):
+        world.run(warehouses.create_warehouse(world.ctx, with_options({**KEYS, "icekeel.client.keys": "true"})))
+        world.run(warehouses.tell_of_keys(world.ctx))
+    loud = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(loud) == 2 and all("HANDS OUT ITS STATIC KEYS" in record.getMessage() for record in loud)
+    assert "hush" not in caplog.text
+
+
+def test_a_change_merges_and_null_removes(world: World) -> None:
+    """What is not named stays; each change is one more version."""
+    world.run(warehouses.create_warehouse(world.ctx, with_options({**KEYS, **ENDPOINT, "s3.region": "eu"})))
+    change = WarehouseChange(
+        allowed_locations=("s3://c",),
+        properties={"owner": "me"},
+        options={"s3.region": None, "s3.secret-access-key": "new", "icekeel.client.keys": "true"},
+    )
+    changed = world.run(warehouses.change_warehouse(world.ctx, "lake", change))
+    assert changed.version == 2 and changed.allowed_locations == ("s3://c",) and changed.properties == {"owner": "me"}
+    assert changed.storage == {**ENDPOINT, "icekeel.client.keys": "true"}
+    assert changed.secrets == {**KEYS, "s3.secret-access-key": "new"}
+    assert world.run(world.store.warehouse("lake")) == changed
+
+
+def test_a_change_may_ask_for_a_version(world: World) -> None:
+    """Two operators do not undo each other."""
+    world.run(warehouses.create_warehouse(world.ctx, lake()))
+    world.run(warehouses.change_warehouse(world.ctx, "lake", WarehouseChange(properties={"a": "1"}, version=1)))
+    with pytest.raises(CommitFailed, match="at version 2, not 1"):
+        world.run(warehouses.change_warehouse(world.ctx, "lake", WarehouseChange(properties={"a": "2"}, version=1)))
+    with pytest.raises(NoSuchWarehouse):
+        world.run(warehouses.change_warehouse(world.ctx, "nope", WarehouseChange()))
+
+
+def test_a_location_that_is_left_stays_allowed(world: World) -> None:
+    """Tables there are still served."""
+    world.run(warehouses.create_warehouse(world.ctx, lake()))
+    changed = world.run(warehouses.change_warehouse(world.ctx, "lake", WarehouseChange(location="s3://new/lake/")))
+    assert changed.location == "s3://new/lake" and changed.allowed_locations == ("s3://b/lake",)
+
+
+@pytest.mark.parametrize("location", ["s3://b/lake", "s3a://b/lake/inner", "s3://b"])
+def test_two_warehouses_never_share_a_place(world: World, location: str) -> None:
+    """Purging a table of one could otherwise empty a table of the other."""
+    world.run(warehouses.create_warehouse(world.ctx, lake()))
+    with pytest.raises(BadRequest, match="overlaps warehouse lake"):
+        world.run(warehouses.create_warehouse(world.ctx, Warehouse(name="two", location=location)))
+    world.run(warehouses.create_warehouse(world.ctx, Warehouse(name="two", location="s3://b/lake2")))
+    with pytest.raises(BadRequest, match="overlaps warehouse lake"):
+        world.run(warehouses.change_warehouse(world.ctx, "two", WarehouseChange(location=location)))
+
+
+def test_warehouses_on_the_servers_disk_are_made_where_the_operator_allows(world: World) -> None:
+    """Whoever may make warehouses may not thereby read every file of the machine."""
+    limits = dict.fromkeys(("local_roots",), (str(world.folder / "warehouses"), "/srv/lake"))
+    ctx = type(world.ctx)(
+        store=world.store, objects=world.ctx.objects, clock=world.clock, ids=world.ctx.ids,
+        limits=type(world.ctx.limits)(**limits),
+    )  # fmt: skip
+    for place in ("/", "/etc", str(world.folder), f"{world.folder}/warehouses/../x", "file:///srv/lakes"):
+        with pytest.raises(BadRequest):
+            world.run(warehouses.create_warehouse(ctx, Warehouse(name="new", location=place)))
+    with pytest.raises(BadRequest, match="ICEKEEL_ALLOWED_LOCATIONS"):
+        new = Warehouse(name="new", location="s3://b/x", allowed_locations=("/etc",))
+        world.run(warehouses.create_warehouse(ctx, new))
+    made = Warehouse(name="new", location=f"{world.folder}/warehouses/new")
+    assert world.run(warehouses.create_warehouse(ctx, made)).location.endswith("/warehouses/new")
+
+
+def test_the_configured_warehouse_follows_the_settings(world: World) -> None:
+    """Its options come from there and are never stored; neither its place nor its end is up to the API."""
+    own = Warehouse(name=HOME, location=str(world.warehouse), storage={"s3.region": "eu"}, secrets=KEYS)
+    ctx = type(world.ctx)(
+        store=world.store, objects=world.ctx.objects, clock=world.clock, ids=world.ctx.ids, configured=own
+    )
+    world.run(warehouses.ensure_warehouse(ctx, own))
+    seen = world.run(warehouses.fresh_warehouse(ctx, HOME))
+    assert seen.secrets == KEYS and seen.storage == {"s3.region": "eu"}
+    kept = world.run(world.store.warehouse(HOME))
+    assert kept is not None and kept.secrets == {} and kept.storage == {}
+    with pytest.raises(BadRequest, match="ICEKEEL_WAREHOUSE"):
+        world.run(warehouses.change_warehouse(ctx, HOME, WarehouseChange(location="s3://b/x")))
+    with pytest.raises(BadRequest, match="configured"):
+        world.run(warehouses.drop_warehouse(ctx, HOME))
+    changed = world.run(warehouses.change_warehouse(ctx, HOME, WarehouseChange(properties={"a": "1"})))
+    assert changed.properties == {"a": "1"} and changed.secrets == KEYS
+
+
+def test_new_tables_get_the_warehouses_properties_unless_the_request_has_its_own(world: World) -> None:
+    """Reserved ones too: a warehouse may make its tables v3."""
+    namespace(world)
+    change = WarehouseChange(properties={"owner": "house", "format-version": "3", "kept": "yes"})
+    world.run(warehouses.change_warehouse(world.ctx, HOME, change))
+    document = create(world, "t", owner="me")
+    assert b'"format-version":3' in document.metadata
+    assert b'"owner":"me"' in document.metadata and b'"kept":"yes"' in document.metadata
+
+
+def test_a_warehouse_that_still_deletes_files_is_not_dropped(world: World) -> None:
+    """Without its record the files could not be deleted any more."""
+    world.run(warehouses.create_warehouse(world.ctx, lake()))
+    job = AddPurgeJob(
+        warehouse="lake", table_uuid="u", name="a\x1ft", location="s3://b/lake/t",
+        metadata_location="s3://b/lake/t/m", now_ms=1,
+    )  # fmt: skip
+    world.run(world.store.write([job]))
+    with pytest.raises(NamespaceNotEmpty, match="still deletes"):
+        world.run(warehouses.drop_warehouse(world.ctx, "lake"))
+
+
+def test_a_taken_name_is_told_before_a_taken_place(world: World) -> None:
+    """Creating the same warehouse twice is AlreadyExists."""
+    world.run(warehouses.create_warehouse(world.ctx, lake()))
+    with pytest.raises(AlreadyExists):
+        world.run(warehouses.create_warehouse(world.ctx, lake()))
+
+
+def test_a_table_carries_the_config_of_its_warehouse(world: World) -> None:
+    """Create, load and commit agree on it, so an entity tag of one holds for the other."""
+    namespace(world)
+    made = create(world, "t")
+    assert made.config == config.client_config(world.run(warehouses.fresh_warehouse(world.ctx, HOME)))

@@ -1,0 +1,117 @@
+"""The witness of a refusal: a file that a conforming writer may have written and that would be misread, or a sentence.
+
+Metadata does not tell what files hold, so the judge answers for every file that it allows. The witness is looked for
+among the files that there are, and then among files written for the purpose under each schema that reachable files may
+have: the current one, those that the snapshots of a branch name, and all retained ones where the history has gaps.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from app.rules import Finding
+from app.spec.schema import Schema
+from app.spec.table import TableMetadata
+from tests.evolution.histories.drawing import storable
+from tests.evolution.histories.reading import Violation
+from tests.evolution.histories.truth import published
+from tests.evolution.histories.world import World
+
+SENTENCES: Final = {
+    "ICE101": "Reserved Field IDs: user field ids must not exceed 2147483447",
+    "ICE102": "Table Metadata Fields: last-column-id is the highest assigned id, and it starts at 0",
+    "ICE103": "Schema Evolution: adding a new field assigns a new ID for that field and for any nested fields",
+    "ICE104": "Schema Evolution: adding a new field assigns a new ID for that field and for any nested fields",
+    "ICE105": "Schema Evolution: field deletion cannot be rolled back unless the field was nullable",
+    "ICE106": "Schema Evolution: a new schema is identified by a unique schema ID",
+    "ICE107": "Partition Evolution: a new spec is identified by a unique spec ID",
+    "ICE108": "Table Metadata Fields: last-column-id is the highest assigned id",
+    "ICE203": "Schema Evolution: the column of valid promotions of versions 1 and 2",
+    "ICE205": "Schema Evolution lists changes of structs; changes of map keys are not among them",
+    "ICE209": "Primitive Types: the version that added the type",
+    "ICE302": "Schema Evolution: when a required field is added, both defaults must be set to a non-null value",
+    "ICE303": "Schema Evolution: the initial-default must be set when a field is added and cannot change",
+    "ICE304": "Format Versioning: defaults came with version 3",
+    "ICE305": "Default values: unknown, variant, geometry and geography must default to null",
+    "ICE306": "Appendix D: JSON single-value serialization",
+    "ICE307": "Default values, restricted to what the reference implementation can load",
+    "ICE308": "Default values: the default of a struct has no field values",
+    "ICE309": "Default values: the effective default sets each field's default in a new struct",
+    "ICE403": "Appendix A: a struct is a Parquet group, which cannot be empty",
+    "ICE501": "Partitioning: source columns must be in the table's schema",
+    "ICE502": "Sorting: each sort field has a source column from the table's schema",
+    "ICE701": "Reserved Field IDs: the metadata columns",
+    "ICE703": "Nested Types: each field has a name",
+    "ICE704": "Partitioning: partition fields share the columns' name space when a spec is bound",
+}
+"""Rules that need no file to be right. All others must show one."""
+
+
+_SENTENCES_WITHIN: Final = ("(the initial-default differs)", "(a map key, or something inside one, changed)")
+"""Conflicts under which ICE503 stands for ICE303 and ICE205."""
+
+
+class Refusals:
+    """Counts refusals by rule, and for how many of them a file was shown."""
+
+    def __init__(self) -> None:
+        self.counted: Counter[str] = Counter()
+        self.shown: Counter[str] = Counter()
+
+    def without_witness(
+        self, world: World, candidate: TableMetadata, findings: Sequence[Finding]
+    ) -> tuple[Finding, ...]:
+        """The findings that nothing speaks for."""
+        real = [violation for _, violation in world.violations(candidate)]
+        wrong = [*real, *_of_files_that_may_be(world, candidate)]
+        missing = []
+        for finding in findings:
+            self.counted[finding.code] += 1
+            related = None if finding.field_id is None else _related(world, candidate, finding.field_id)
+            if any(related is None or violation.field_id in related for violation in wrong):
+                self.shown[finding.code] += 1
+            elif finding.code not in SENTENCES and not any(words in finding.message for words in _SENTENCES_WITHIN):
+                missing.append(finding)
+        return tuple(missing)
+
+
+def _related(world: World, candidate: TableMetadata, field_id: int) -> set[int]:
+    """The field, what is in it and what it is in, before or after."""
+    found = {field_id}
+    for schema in (world.table.schema, candidate.schema):
+        for inner in schema.by_id:
+            line = {inner, *(ancestor.field_id for ancestor in schema.ancestors(inner))}
+            if field_id in line:
+                found.add(inner)
+            if inner == field_id:
+                found |= line
+    return found
+
+
+def _of_files_that_may_be(world: World, candidate: TableMetadata) -> Iterator[Violation]:
+    before = {spec.spec_id for spec in world.table.partition_specs}
+    specs = [spec for spec in candidate.partition_specs if spec.spec_id in before]
+    for schema in filter(storable, _possible(world, candidate)):
+        for spec in specs:
+            file = world.file(schema, spec)
+            defaults = published([schema], world.published)
+            yield from world.readings.violations(file, candidate.schema, defaults)
+
+
+def _possible(world: World, candidate: TableMetadata) -> list[Schema]:
+    """The schemas that files reachable from a branch of the candidate may have been written under."""
+    heads = [world.snapshots[ref.snapshot_id] for ref in candidate.refs.values() if ref.is_branch]
+    if not heads:
+        return []
+    found = {s.schema.schema_id: s.schema for head in heads for s in (*head.ancestry, head)}
+    if world.complete(candidate) and set(found) == {candidate.current_schema_id}:
+        return []
+    found[world.table.current_schema_id] = world.table.schema
+    if not world.complete(candidate):
+        for schema_id in world.table.schemas:
+            schema = world.table.schemas.get(schema_id)
+            if schema is not None:
+                found.setdefault(schema_id, schema)
+    return list(found.values())

@@ -1,0 +1,101 @@
+"""A server that is told to stop: what it still answers, and whom it turns away."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+import httpx
+
+from tests.http.wire import request
+from tests.server import Server
+
+MakeServer = Callable[..., Server]
+
+
+def test_a_draining_server_is_not_ready_but_serves(make_server: MakeServer) -> None:
+    """Load balancers see 503, requests still succeed, and every answer asks for its connection to be closed."""
+    server = make_server(settings={"DRAIN": "3"})
+    assert server.process is not None
+    server.process.terminate()
+    deadline = time.monotonic() + 2
+    while request(server, "GET", "/health/ready").status == 200 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    refused = request(server, "GET", "/health/ready")
+    assert refused.status == 503 and b"told to stop" in refused.body
+    time.sleep(0.2)
+    served = request(server, "GET", "/v1/config")
+    assert served.status == 200 and served.header("Connection") == "close"
+    assert server.process.wait(10) == 0
+
+
+def test_a_second_signal_does_not_wait(make_server: MakeServer) -> None:
+    """An operator in a hurry sends it twice."""
+    server = make_server(settings={"DRAIN": "60"})
+    assert server.process is not None
+    server.process.terminate()
+    time.sleep(0.3)
+    server.process.terminate()
+    assert server.process.wait(10) == 0
+
+
+def test_connections_that_were_accepted_are_answered(make_server: MakeServer) -> None:
+    """Clients that connect anew for every request meet an answer or a refused connection.
+
+    One that comes in the microseconds in which the listener closes is reset by the kernel, whatever a process does.
+    """
+    for _ in range(2):
+        server = make_server()
+        stop, broken, answered = threading.Event(), [], []
+
+        def knock() -> None:
+            while not stop.is_set():
+                try:
+                    connection = socket.create_connection(("127.0.0.1", server.port), timeout=5)  # noqa: B023
+                except ConnectionRefusedError:
+                    return
+                except OSError as error:
+                    # The kernel may still be in the middle of a handshake when the listener goes: nothing was sent.
+                    if isinstance(error, ConnectionResetError):
+                        return
+                    raise
+                with connection:
+                    try:
+                        connection.sendall(b"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+                        head = connection.recv(64)
+                    except OSError as error:
+                        broken.append(repr(error))  # noqa: B023
+                        continue
+                    (answered if head.startswith(b"HTTP/1.1 200") else broken).append(head)  # noqa: B023
+
+        threads = [threading.Thread(target=knock) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.5)
+        server.stop()
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert len(answered) > 50 and len(broken) <= 1
+
+
+def test_a_running_commit_is_finished(make_server: MakeServer) -> None:
+    """A request in flight gets its answer after the signal."""
+    server = make_server()
+    with server.client() as http:
+        http.post("/v1/namespaces", json={"namespace": ["n"]})
+        body = {"name": "t", "schema": {"type": "struct", "fields": []}}
+        results: list[int] = []
+
+        def create() -> None:
+            with httpx.Client(base_url=server.url, trust_env=False, timeout=20) as other:
+                results.append(other.post("/v1/namespaces/n/tables", json=body).status_code)
+
+        thread = threading.Thread(target=create)
+        thread.start()
+        time.sleep(0.002)
+        server.stop()
+        thread.join()
+    assert all(status == 200 for status in results)
