@@ -14,8 +14,13 @@ from pathlib import Path
 import pytest
 from obstore.store import S3Store
 
+from tests import postgres as databases
+from tests import seaweedfs as stores
 from tests.postgres import Postgres, postgres
 from tests.seaweedfs import S3, seaweedfs
+
+CANNOT_START = (databases.CannotStart, stores.CannotStart)
+"""What `scaled` raises, with the reason, where there is no PostgreSQL or no S3 to run."""
 
 VARIABLE = "TEST_BACKEND"
 SCALED = "postgresql+s3"

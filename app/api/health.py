@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from starlette.requests import Request
 
 from app import errors
 from app.api import reading
 from app.api.operations import Operations, Returns
 from app.api.rendering import json_answer
+from app.catalog import standings
+from app.errors import dotted
+from app.ports import Standing, Tabular
 from app.web.answer import Answer
 from app.web.metrics import Metrics
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+
+_TABLE_GAUGES: Mapping[str, tuple[str, Standing, int]] = {
+    "table_last_column_id": ("Highest field id given out, of the leading tables.", "last-column-id", 1),
+    "table_fields": ("Fields of the current schema at every depth, of the leading tables.", "field-count", 1),
+    "table_retired_ids": ("Field ids given out and no longer in use, of the leading tables.", "retired-ids", 1),
+    "table_schemas": ("Schemas kept, of the leading tables.", "schema-count", 1),
+    "table_schema_changed_timestamp_seconds": (
+        "When the current schema last changed, of the leading tables.",
+        "schema-changed",
+        1000,
+    ),
+}
 
 routes = Operations("Operations", (errors.Forbidden, errors.IcekeelError))
 
@@ -50,4 +67,11 @@ async def ready(request: Request) -> Answer:
 async def metrics(request: Request) -> Answer:
     """Show the numbers of this process."""
     found: Metrics = request.app.state.metrics
+    rows = await standings.leaders(reading.context(request))
+    for name, (text, order, unit) in _TABLE_GAUGES.items():
+        found.series(name, text, [(_names(row), standings.value(row, order) / unit) for row in rows])
     return Answer(200, found.render(), content_type=PROMETHEUS)
+
+
+def _names(row: Tabular) -> dict[str, str]:
+    return {"warehouse": row.warehouse, "table": dotted(row.namespace, row.name)}

@@ -6,7 +6,20 @@ from collections.abc import Sequence
 
 from fastapi import FastAPI
 
-from app.api import changes, config, docs, evolution, health, namespaces, rules, tables, transactions, views, warehouses
+from app.api import (
+    changes,
+    config,
+    docs,
+    evolution,
+    health,
+    namespaces,
+    rules,
+    standings,
+    tables,
+    transactions,
+    views,
+    warehouses,
+)
 from app.api.document import Shapes
 from app.api.operations import Operation
 
@@ -18,6 +31,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *config.routes,
     *health.routes,
     *changes.routes,
+    *standings.routes,
     *evolution.routes,
     *rules.routes,
     *warehouses.routes,

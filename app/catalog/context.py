@@ -9,7 +9,7 @@ from app.catalog.documents import Documents
 from app.catalog.lines import Lines
 from app.catalog.observations import Observations
 from app.catalog.tasks import Tasks
-from app.ports import Clock, Ids, ObjectStores, Store, Warehouse
+from app.ports import Clock, Ids, ObjectStores, Store, Tabular, Warehouse
 
 ANONYMOUS = "anonymous"
 DEFAULT_WAREHOUSE = "default"
@@ -52,6 +52,7 @@ class Caches:
     observations: Observations = field(default_factory=Observations)
     tasks: Tasks = field(default_factory=Tasks)
     warehouses: dict[str, tuple[float, Warehouse]] = field(default_factory=dict)
+    leaders: tuple[float, tuple[Tabular, ...]] = (0.0, ())
     purge_wanted: asyncio.Event = field(default_factory=asyncio.Event)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 
 from app.catalog import warehouses
@@ -64,20 +63,34 @@ async def _claims(ctx: Context) -> tuple[set[str], set[str]]:
 
 
 async def _look_into(ctx: Context, objects: Objects, folder: str, cutoff_ms: int, found: Found) -> None:
-    by_table: dict[str, list[ObjectStat]] = defaultdict(list)
-    count = 0
+    files: list[ObjectStat] = []
     async for one in objects.list(folder):
-        by_table[_table_folder(one.location)].append(one)
-        count += 1
-        if count > _LOOKED_AT:
+        files.append(one)
+        if len(files) > _LOOKED_AT:
             found.kept.append((folder, "no table claims it, and it holds too much to be the rest of a create"))
             return
-    for table, files in by_table.items():
-        reason = await _why_kept(ctx, objects, files, cutoff_ms)
+    for table, inside in _by_table(files).items():
+        reason = await _why_kept(ctx, objects, inside, cutoff_ms)
         if reason is None:
-            found.garbage += files
+            found.garbage += inside
         elif reason:
             found.kept.append((table, reason))
+
+
+def _by_table(files: list[ObjectStat]) -> dict[str, list[ObjectStat]]:
+    """Everything below each folder that holds a metadata file or a half-written one."""
+    tables: dict[str, list[ObjectStat]] = {
+        _table_folder(one.location): []
+        for one in files
+        if one.leftover or metadata_file.parse_version(one.location) >= 0
+    }
+    for one in files:
+        folder = one.location
+        while "/" in folder:
+            folder = folder.rpartition("/")[0]
+            if folder in tables:
+                tables[folder].append(one)
+    return tables
 
 
 async def _why_kept(ctx: Context, objects: Objects, files: list[ObjectStat], cutoff_ms: int) -> str | None:

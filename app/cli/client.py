@@ -22,7 +22,12 @@ _TIMEOUT_S = 60
 
 
 class Refused(IcekeelError):
-    """The server answered with an error; its message is the server's."""
+    """The server answered with an error; its message is the server's, `status` the HTTP status."""
+
+    @property
+    def final(self) -> bool:
+        """Whether the server has judged the request, rather than could not get that far."""
+        return self.context.get("status") in (400, 409, 422)
 
 
 def add_action(
@@ -70,7 +75,7 @@ def call(given: argparse.Namespace, method: str, path: str, body: object = None)
         with build_opener(ProxyHandler({})).open(request, timeout=_TIMEOUT_S) as answer:
             text = answer.read()
     except HTTPError as error:
-        raise Refused(_message(error)) from None
+        raise Refused(_message(error), status=error.code) from None
     except (URLError, OSError, HTTPException, ValueError) as error:
         raise Unavailable(f"Cannot reach {given.uri}: {getattr(error, 'reason', error)}") from None
     return json.loads(text) if text else None
@@ -90,6 +95,13 @@ def evolution_path(given: argparse.Namespace, tail: str) -> str:
     namespace = "%1F".join(quote(level, safe="") for level in levels)
     table = f"/icekeel/v1/{quote(given.warehouse, safe='')}/namespaces/{namespace}/tables/{quote(name, safe='')}"
     return f"{table}/evolution/{tail}"
+
+
+def table_path(given: argparse.Namespace) -> str:
+    """The path of a table in the Iceberg protocol."""
+    *levels, name = split_table(given.table)
+    namespace = "%1F".join(quote(level, safe="") for level in levels)
+    return f"/v1/{quote(given.warehouse, safe='')}/namespaces/{namespace}/tables/{quote(name, safe='')}"
 
 
 def split_table(table: str) -> Sequence[str]:

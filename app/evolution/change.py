@@ -255,7 +255,7 @@ class Change:
             s
             for s in candidates
             if s.field_id not in known
-            and (s.field_id in inside or (self.in_old_struct(s) and self._written_without(s.field_id)))
+            and (s.field_id in inside or (self.in_old_struct(s) and self._written_without(s)))
         )
 
     def in_old_struct(self, slot: Slot) -> bool:
@@ -265,11 +265,16 @@ class Change:
         parent = None if self.before is None else self.before.by_id.get(slot.parent)
         return parent is not None and isinstance(parent.field_type, StructType)
 
-    def _written_without(self, field_id: int) -> bool:
+    def _written_without(self, slot: Slot) -> bool:
+        """Whether files may lack the field where they have its parent; where the parent is missing, nobody asks."""
         if any(head.schema_id is None for head in self.lineage.heads):
             return True
         schemas = (self.current.schemas.get(w.schema_id) for w in self.lineage.written)
-        return any(schema is None or field_id not in schema.by_id for schema in schemas)
+        return any(
+            schema is None
+            or (slot.field_id not in schema.by_id and (slot.parent is None or slot.parent in schema.by_id))
+            for schema in schemas
+        )
 
     @cached_property
     def arrivals(self) -> tuple[Arrival, ...]:

@@ -1,13 +1,15 @@
 """The journal in SQL: events as JSON, with the columns they are looked up by."""
 
 from __future__ import annotations
+
 from typing import Any, Final
+
 import msgspec
+
 from app.events import AnyEvent
 from app.ports import AppendJournal, JournalEntry, Levels
 from app.store.paths import SEPARATOR, below
 from app.store.program import Call, Params, Program, Row, Statement
-
 
 _events = msgspec.json.Decoder(AnyEvent)
 # By what is asked for: (table, warehouse, namespace).
@@ -48,10 +50,13 @@ def entry_of(row: Row) -> JournalEntry:
 
 def append(op: AppendJournal) -> Program[None]:
     event = op.event
-    yield Call(_INSERT, {
-        "at_ms": event.at_ms,
-        "warehouse": event.warehouse,
-        "path": SEPARATOR.join(event.namespace),
-        "table_uuid": event.uuid,
-        "payload": msgspec.json.encode(event).decode(),
-    })
+    yield Call(
+        _INSERT,
+        {
+            "at_ms": event.at_ms,
+            "warehouse": event.warehouse,
+            "path": SEPARATOR.join(event.namespace),
+            "table_uuid": event.uuid,
+            "payload": msgspec.json.encode(event).decode(),
+        },
+    )

@@ -1,7 +1,9 @@
 """Idempotency keys in SQL. A key is one per warehouse, compared without regard to case."""
 
 from __future__ import annotations
-from typing import Any, Final
+
+from typing import Final
+
 from app.errors import KeyAlreadyUsed
 from app.ports import KeyRecord, RecordKey
 from app.store.program import Call, Program, Row, Statement
@@ -31,15 +33,18 @@ def stored_key(key: str) -> str:
 def record(op: RecordKey) -> Program[None]:
     """Insert, or overwrite a record that had expired when this one was made."""
     value = op.record
-    stored = yield Call(_RECORD, {
-        "warehouse": value.warehouse,
-        "key": stored_key(value.key),
-        "fingerprint": value.fingerprint,
-        "status": value.status,
-        "outcome": value.outcome,
-        "created_at_ms": value.created_at_ms,
-        "expires_at_ms": value.expires_at_ms,
-    })
+    stored = yield Call(
+        _RECORD,
+        {
+            "warehouse": value.warehouse,
+            "key": stored_key(value.key),
+            "fingerprint": value.fingerprint,
+            "status": value.status,
+            "outcome": value.outcome,
+            "created_at_ms": value.created_at_ms,
+            "expires_at_ms": value.expires_at_ms,
+        },
+    )
     if not stored.touched:
         raise KeyAlreadyUsed(f"Idempotency key was used by a concurrent request: {value.key}")
 

@@ -20,7 +20,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from app.errors import Unavailable
-from app.store.databases import connect_postgresql, require_current, state_of
+from app.store.postgres_connections import connect as connect_postgresql
+from app.store.revisions import require_current, state_of
 from app.store.sqlite_files import open_writer
 from app.store.urls import PostgresUrl
 

@@ -1,7 +1,9 @@
 """Namespaces in SQL: levels, properties, and what a namespace holds."""
 
 from __future__ import annotations
+
 from typing import Final
+
 from app.errors import AlreadyExists, NamespaceNotEmpty, NoSuchNamespace, NoSuchWarehouse, dotted
 from app.ports import CreateNamespace, DropNamespace, Namespace, UpdateNamespace
 from app.store.json_text import decode_map, encode
@@ -10,6 +12,8 @@ from app.store.policies import forget_namespace
 from app.store.program import Call, Program, Row, Statement
 
 ONE: Final = Statement("namespaces.ONE")
+TOP_LEVEL: Final = Statement("namespaces.TOP_LEVEL")
+CHILDREN: Final = Statement("namespaces.CHILDREN")
 _BEFORE_CREATE: Final = Statement("namespaces.BEFORE_CREATE")
 _INSERT: Final = Statement("namespaces.INSERT")
 _HOLD_PROPERTIES: Final = Statement("namespaces.HOLD_PROPERTIES")
@@ -38,13 +42,16 @@ def create(op: CreateNamespace) -> Program[None]:
         raise AlreadyExists.namespace(op.levels)
     if parent is not None and parent_id is None:
         raise NoSuchNamespace.named(op.levels[:-1])
-    yield Call(_INSERT, {
-        "warehouse": op.warehouse,
-        "path": path,
-        "parent": parent,
-        "properties": encode(op.properties),
-        "now_ms": op.now_ms,
-    })
+    yield Call(
+        _INSERT,
+        {
+            "warehouse": op.warehouse,
+            "path": path,
+            "parent": parent,
+            "properties": encode(op.properties),
+            "now_ms": op.now_ms,
+        },
+    )
 
 
 def update_properties(op: UpdateNamespace) -> Program[None]:

@@ -1,11 +1,12 @@
 """Sightings of clients and metrics reports in SQL, both in bounded number per table."""
 
 from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
+
 from app.ports import Report, Sighting
 from app.store.program import Call, Program, Row, Statement
-
 
 SIGHTINGS_KEPT: Final = 200
 REPORTS_KEPT: Final = 50
@@ -43,21 +44,27 @@ def note(sightings: Sequence[Sighting], reports: Sequence[Report]) -> Program[No
     seen = sorted(sightings, key=lambda s: (s.table_uuid, s.client, s.client_version, s.action, s.last_seen_ms))
     for one in seen:
         if alive[one.table_uuid]:
-            yield Call(_SEE, {
-                "table_uuid": one.table_uuid,
-                "client": one.client,
-                "client_version": one.client_version,
-                "action": one.action,
-                "last_seen_ms": one.last_seen_ms,
-            })
+            yield Call(
+                _SEE,
+                {
+                    "table_uuid": one.table_uuid,
+                    "client": one.client,
+                    "client_version": one.client_version,
+                    "action": one.action,
+                    "last_seen_ms": one.last_seen_ms,
+                },
+            )
     for each in reports:
         if alive[each.table_uuid]:
-            yield Call(_REPORT, {
-                "table_uuid": each.table_uuid,
-                "kind": each.kind,
-                "received_at_ms": each.received_at_ms,
-                "body": each.body,
-            })
+            yield Call(
+                _REPORT,
+                {
+                    "table_uuid": each.table_uuid,
+                    "kind": each.kind,
+                    "received_at_ms": each.received_at_ms,
+                    "body": each.body,
+                },
+            )
     for table_uuid in sorted({s.table_uuid for s in sightings}):
         yield Call(_TRIM_SIGHTINGS, {"table_uuid": table_uuid})
     for table_uuid in sorted({r.table_uuid for r in reports}):

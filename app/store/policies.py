@@ -5,13 +5,14 @@ reaches everything below. The empty path is the whole warehouse.
 """
 
 from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
+
 from app.ports import Levels, PolicySetting, SetPolicy
 from app.rules import Severity
 from app.store.paths import SEPARATOR, levels_of, path_of
 from app.store.program import Call, Params, Program, Row, Statement
-
 
 SCOPES: Final = 12
 """Scopes asked for in one statement; deeper namespaces take several."""
@@ -70,14 +71,17 @@ def put(op: SetPolicy) -> Program[None]:
     if op.severity is None:
         yield Call(_DELETE, key)
         return
-    yield Call(_UPSERT, {
-        **key,
-        "namespace_path": path,
-        "table_uuid": op.table_uuid,
-        "severity": op.severity.value,
-        "set_by": op.set_by,
-        "now_ms": op.now_ms,
-    })
+    yield Call(
+        _UPSERT,
+        {
+            **key,
+            "namespace_path": path,
+            "table_uuid": op.table_uuid,
+            "severity": op.severity.value,
+            "set_by": op.set_by,
+            "now_ms": op.now_ms,
+        },
+    )
 
 
 def forget_table(warehouse: str, table_uuid: str) -> Program[None]:

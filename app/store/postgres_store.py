@@ -19,8 +19,9 @@ import asyncpg  # type: ignore[import-untyped]  # it ships no types
 
 from app.errors import BadRequest, BadSettings, IcekeelError, OutcomeUnknown, Unavailable
 from app.ports import SwapTabular, WriteOp
-from app.store.databases import postgresql_revision, require_current
-from app.store.program import DONE, Compiler, Lock, Outcome, Params, Program, Row, Statement, Step
+from app.store.postgres_connections import revision
+from app.store.program import DONE, Lock, Outcome, Params, Program, Row, Statement, Statements, Step
+from app.store.revisions import require_current
 from app.store.sql_store import SqlStore
 from app.store.tabulars import SWAP, swap_params
 from app.store.urls import PostgresUrl
@@ -35,19 +36,24 @@ _END_S: Final = 5.0
 _IDLE_MS: Final = 60_000
 """A server that stalls inside a transaction loses it after this long, so its locks do not stall the others."""
 
-_RETRIED: Final = frozenset({
-    "40001",  # serialization failure
-    "40P01",  # deadlock
-    "23505",  # unique violation: somebody was faster; the next attempt finds the row and says whose name is taken
-    "23503",  # foreign key violation: the namespace went away, or something came into it
-})
+_RETRIED: Final = frozenset(
+    {
+        "40001",  # serialization failure
+        "40P01",  # deadlock
+        "23505",  # unique violation: somebody was faster; the next attempt finds the row and says whose name is taken
+        "23503",  # foreign key violation: the namespace went away, or something came into it
+    }
+)
 _GONE: Final = ("08", "57P")
 """SQLSTATE prefixes that end the session: connection failures, and a server that shuts down or crashed."""
 
 _LOCATIONS: Final = "icekeel.locations"
 
-_FAILURES: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, UnicodeError)
-"""All that asyncpg raises; a timeout is an OSError."""
+_BROKEN: Final = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+"""What asyncpg raises when the connection, or its own idea of it, is broken; a timeout is an OSError."""
+
+_FAILURES: Final = (asyncpg.PostgresError, *_BROKEN, UnicodeError)
+"""All that asyncpg raises."""
 
 _Connection = Any  # asyncpg ships no types
 
@@ -74,7 +80,7 @@ class PostgresStore(SqlStore):
             f"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = {statement_timeout_ms}; "
             f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_MS}"
         )
-        self._compiler = Compiler.for_postgresql()
+        self._statements = Statements.of_postgresql()
         self._pool: Any = None
         self._writes: set[asyncio.Task[Any]] = set()
 
@@ -84,8 +90,13 @@ class PostgresStore(SqlStore):
         options: dict[str, Any] = {} if self._url.statement_cache else {"statement_cache_size": 0}
         try:
             pool = await asyncpg.create_pool(
-                self._url.dsn, min_size=0, max_size=self._pool_size, timeout=_CONNECT_S,
-                command_timeout=self._timeout_s, reset=_no_reset, **options,
+                self._url.dsn,
+                min_size=0,
+                max_size=self._pool_size,
+                timeout=_CONNECT_S,
+                command_timeout=self._timeout_s,
+                reset=_no_reset,
+                **options,
             )
         except (*_FAILURES, ValueError) as error:
             raise Unavailable(f"Cannot reach the database {self._url.shown}: {error}") from error
@@ -110,7 +121,7 @@ class PostgresStore(SqlStore):
             pool.terminate()
 
     async def ping(self) -> None:
-        require_current(await self._reading(postgresql_revision))
+        require_current(await self._reading(revision))
 
     async def _check_encoding(self) -> None:
         async def read(connection: _Connection) -> str:
@@ -123,7 +134,7 @@ class PostgresStore(SqlStore):
     # --- reads ---
 
     async def fetch(self, statement: Statement, params: Params) -> Sequence[Row]:
-        compiled, args = self._compiler.bind(statement, params)
+        compiled, args = self._statements.bind(statement, params)
 
         async def read(connection: _Connection) -> Sequence[Row]:
             rows: Sequence[Row] = await connection.fetch(compiled.sql, *args)
@@ -167,13 +178,13 @@ class PostgresStore(SqlStore):
 
         False when it did not match, or surely did nothing: the long way then tells why.
         """
-        compiled, args = self._compiler.bind(SWAP, swap_params(op))
+        compiled, args = self._statements.bind(SWAP, swap_params(op))
         async with self._connection() as connection:
             try:
                 status = await connection.execute(compiled.sql, *args)
             except (asyncpg.DataError, UnicodeError):  # never sent
                 return False
-            except (asyncpg.InterfaceError, OSError) as error:
+            except _BROKEN as error:
                 _end(connection)
                 raise OutcomeUnknown(f"The outcome of a commit is unknown: {error}") from error
             except asyncpg.PostgresError as error:
@@ -219,7 +230,7 @@ class PostgresStore(SqlStore):
         if isinstance(step, Lock):
             await connection.execute("SELECT pg_advisory_xact_lock($1)", _lock_key(step.warehouse))
             return DONE
-        compiled, args = self._compiler.bind(step.statement, step.params)
+        compiled, args = self._statements.bind(step.statement, step.params)
         if compiled.rows:
             return Outcome(await connection.fetch(compiled.sql, *args), 0)
         return Outcome((), _count(await connection.execute(compiled.sql, *args)))
@@ -274,7 +285,7 @@ async def _commit(connection: _Connection) -> None:
             raise OutcomeUnknown(f"The outcome of a commit is unknown: {error}") from error
         await _roll_back(connection)
         raise _failure(error) from error
-    except (asyncpg.InterfaceError, OSError) as error:
+    except _BROKEN as error:
         _end(connection)
         raise OutcomeUnknown(f"The outcome of a commit is unknown: {error}") from error
     if status != "COMMIT":
@@ -295,7 +306,7 @@ def _failure(error: BaseException) -> _Again | IcekeelError:
     if state.startswith("22") or isinstance(error, (asyncpg.DataError, UnicodeError)):
         return BadRequest(f"A value in the request cannot be stored: {error}")
     unavailable = Unavailable(f"The database failed: {error}")
-    if isinstance(error, (asyncpg.InterfaceError, OSError)) or _ends_session(error):
+    if isinstance(error, _BROKEN) or _ends_session(error):
         return _Again(unavailable)
     return unavailable
 

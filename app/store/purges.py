@@ -1,7 +1,9 @@
 """Purge jobs in SQL: files of dropped tables that a worker still has to delete."""
 
 from __future__ import annotations
+
 from typing import Final
+
 from app.ports import AddPurgeJob, FinishPurgeJob, PurgeJob, UpdatePurgeJob
 from app.store.program import Call, Program, Row, Statement
 
@@ -29,22 +31,31 @@ def job_of(row: Row) -> PurgeJob:
 
 def add(op: AddPurgeJob) -> Program[None]:
     """A new job has made no progress: an empty JSON object."""
-    yield Call(_INSERT, {
-        "warehouse": op.warehouse,
-        "table_uuid": op.table_uuid,
-        "name": op.name,
-        "location": op.location,
-        "metadata_location": op.metadata_location,
-        "progress": b"{}",
-        "now_ms": op.now_ms,
-    })
+    yield Call(
+        _INSERT,
+        {
+            "warehouse": op.warehouse,
+            "table_uuid": op.table_uuid,
+            "name": op.name,
+            "location": op.location,
+            "metadata_location": op.metadata_location,
+            "progress": b"{}",
+            "now_ms": op.now_ms,
+        },
+    )
 
 
 def update_progress(op: UpdatePurgeJob) -> Program[None]:
     """A job that another worker finished meanwhile is left alone."""
-    yield Call(_UPDATE, {
-        "id": op.job_id, "progress": op.progress, "attempts": op.attempts, "last_error": op.last_error,
-    })
+    yield Call(
+        _UPDATE,
+        {
+            "id": op.job_id,
+            "progress": op.progress,
+            "attempts": op.attempts,
+            "last_error": op.last_error,
+        },
+    )
 
 
 def finish(op: FinishPurgeJob) -> Program[None]:

@@ -57,6 +57,15 @@ class SqlStore(ABC):
     """What hides the secrets of warehouses from whoever reads the database."""
 
     @abstractmethod
+    async def open(self) -> None: ...
+
+    @abstractmethod
+    async def close(self) -> None: ...
+
+    @abstractmethod
+    async def ping(self) -> None: ...
+
+    @abstractmethod
     async def fetch(self, statement: Statement, params: Params) -> Sequence[Row]:
         """One query outside of any transaction; Unavailable when the database does not answer."""
 
@@ -87,9 +96,7 @@ class SqlStore(ABC):
         params = {"warehouse": warehouse, "path": SEPARATOR.join(levels)}
         return _first(namespaces.namespace_of, await self.fetch(namespaces.ONE, params))
 
-    async def namespaces(
-        self, warehouse: str, parent: Levels, *, after: str | None, limit: int | None
-    ) -> Page[Levels]:
+    async def namespaces(self, warehouse: str, parent: Levels, *, after: str | None, limit: int | None) -> Page[Levels]:
         params: dict[str, Any] = {"warehouse": warehouse, "limit": _one_more(limit)}
         prefix = ""
         if not parent:
@@ -124,19 +131,27 @@ class SqlStore(ABC):
     ) -> Page[str]:
         if not is_path(namespace):
             return Page(items=())
-        rows = await self.fetch(tabulars.NAMES, {
-            "warehouse": warehouse,
-            "path": SEPARATOR.join(namespace),
-            "kind": kind,
-            "after": _position(after),
-            "limit": _one_more(limit),
-        })
+        rows = await self.fetch(
+            tabulars.NAMES,
+            {
+                "warehouse": warehouse,
+                "path": SEPARATOR.join(namespace),
+                "kind": kind,
+                "after": _position(after),
+                "limit": _one_more(limit),
+            },
+        )
         names, more = _cut(rows, limit)
         return Page(items=tuple(names), after=names[-1] if more else None)
 
     async def standings(
-        self, warehouse: str | None, namespace: Levels | None, by: Standing, *,
-        after: tuple[int, int] | None, limit: int,
+        self,
+        warehouse: str | None,
+        namespace: Levels | None,
+        by: Standing,
+        *,
+        after: tuple[int, int] | None,
+        limit: int,
     ) -> tuple[Tabular, ...]:
         if namespace and not is_path(namespace):
             return ()
@@ -164,8 +179,13 @@ class SqlStore(ABC):
         return _all(purges.job_of, await self.fetch(purges.NEXT, {"limit": limit}))
 
     async def journal(
-        self, *, table_uuid: str | None = None, warehouse: str | None = None, namespace: Levels | None = None,
-        before_id: int | None = None, limit: int = 100,
+        self,
+        *,
+        table_uuid: str | None = None,
+        warehouse: str | None = None,
+        namespace: Levels | None = None,
+        before_id: int | None = None,
+        limit: int = 100,
     ) -> tuple[JournalEntry, ...]:
         statement, params = journals.query(table_uuid, warehouse, namespace, before_id, limit)
         return _all(journals.entry_of, await self.fetch(statement, params))

@@ -39,9 +39,7 @@ def is_busy(error: sqlite3.Error) -> bool:
 def _connect(path: Path, wait_s: float) -> sqlite3.Connection:
     # Autocommit at the driver: transactions are opened and closed in plain sight. Each connection has one user at a
     # time, but not always on the thread that made it.
-    return sqlite3.connect(
-        path, timeout=wait_s, isolation_level=None, check_same_thread=False, cached_statements=256
-    )
+    return sqlite3.connect(path, timeout=wait_s, isolation_level=None, check_same_thread=False, cached_statements=256)
 
 
 def open_writer(path: Path) -> sqlite3.Connection:
@@ -111,3 +109,8 @@ def revision(connection: sqlite3.Connection) -> str | None:
             return None
         raise
     return None if row is None else str(row[0])
+
+
+def is_blank(connection: sqlite3.Connection) -> bool:
+    """Whether the file holds nothing at all."""
+    return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None

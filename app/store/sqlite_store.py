@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from app.errors import BadRequest, Unavailable
-from app.store.databases import prepare_sqlite, require_current
-from app.store.program import Compiled, Compiler, Params, Program, Row, Statement
+from app.store.databases import prepare_sqlite
+from app.store.program import Compiled, Params, Program, Row, Statement, Statements
+from app.store.revisions import require_current
 from app.store.sql_store import SqlStore
 from app.store.sqlite_files import LOCK_WAIT_S, is_busy, open_reader, revision
 from app.store.sqlite_writer import Writer
@@ -33,7 +34,7 @@ class SqliteStore(SqlStore):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._compiler = Compiler.for_sqlite()
+        self._statements = Statements.of_sqlite()
         self._reader: sqlite3.Connection | None = None
         self._writer: Writer | None = None
 
@@ -43,7 +44,7 @@ class SqliteStore(SqlStore):
         await asyncio.to_thread(prepare_sqlite, self._path)
         reader = open_reader(self._path)
         try:
-            self._writer = Writer(self._path, self._compiler)
+            self._writer = Writer(self._path, self._statements)
         except sqlite3.Error as error:
             reader.close()
             raise Unavailable(f"Cannot open the database file {self._path}: {error}") from error
@@ -75,7 +76,7 @@ class SqliteStore(SqlStore):
     async def fetch(self, statement: Statement, params: Params) -> Sequence[Row]:
         reader = self._open_reader()
         whole = params.get("limit", 0) is None
-        compiled, args = self._compiler.bind(statement, {**params, "limit": INLINE_ROWS} if whole else params)
+        compiled, args = self._statements.bind(statement, {**params, "limit": INLINE_ROWS} if whole else params)
         rows: Sequence[Row]
         try:
             rows = reader.execute(compiled.sql, args).fetchall()
@@ -84,7 +85,7 @@ class SqliteStore(SqlStore):
         except UnicodeEncodeError as error:
             raise BadRequest("A text in the request is not valid Unicode") from error
         if whole and len(rows) == INLINE_ROWS:
-            compiled, args = self._compiler.bind(statement, params)
+            compiled, args = self._statements.bind(statement, params)
             return await asyncio.to_thread(self._fetch_all, compiled, args)
         return rows
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from app.errors import BadRequest, IcekeelError, OutcomeUnknown, Unavailable
-from app.store.program import DONE, Call, Compiler, Outcome, Program, Step
+from app.store.program import DONE, Call, Outcome, Program, Statements, Step
 from app.store.sqlite_files import LOCK_WAIT_S, is_busy, open_writer
 
 log = logging.getLogger(__name__)
@@ -59,9 +59,9 @@ class _GroupLost(Exception):
 class Writer:
     """Runs programs on its own thread and connection. `submit` belongs to one event loop."""
 
-    def __init__(self, path: Path, compiler: Compiler) -> None:
+    def __init__(self, path: Path, statements: Statements) -> None:
         self._path = path
-        self._compiler = compiler
+        self._statements = statements
         self._queue: queue.SimpleQueue[_Unit | None] = queue.SimpleQueue()
         self._connection = open_writer(path)
         self._loop = asyncio.get_running_loop()
@@ -167,7 +167,7 @@ class Writer:
     def _step(self, step: Step) -> Outcome:
         if not isinstance(step, Call):
             return DONE
-        compiled, args = self._compiler.bind(step.statement, step.params)
+        compiled, args = self._statements.bind(step.statement, step.params)
         cursor = self._connection.execute(compiled.sql, args)
         if compiled.rows:
             return Outcome(cursor.fetchall(), 0)

@@ -1,7 +1,9 @@
 """Tables by their plain columns, largest first: for people and for monitoring."""
 
 from __future__ import annotations
-from typing import Any, Final, Literal
+
+from typing import Any, Final, get_args
+
 from app.ports import Levels, Standing
 from app.store.paths import SEPARATOR, below
 from app.store.program import Params, Statement
@@ -9,8 +11,11 @@ from app.store.program import Params, Statement
 _START: Final = 2**62
 
 
-def _largest(by: Standing, scope: Literal["all", "warehouse", "namespace"]) -> Statement:
-    return Statement(f"standings.LARGEST.{by}.{scope}")
+_LARGEST: Final = {
+    (by, scope): Statement(f"standings.LARGEST.{by}.{scope}")
+    for by in get_args(Standing)
+    for scope in ("all", "warehouse", "namespace")
+}
 
 
 def query(
@@ -20,11 +25,11 @@ def query(
     value, tabular_id = after or (_START, 0)
     params: dict[str, Any] = {"value": value, "id": tabular_id, "limit": limit}
     if warehouse is None:
-        return _largest(by, "all"), params
+        return _LARGEST[(by, "all")], params
     params["warehouse"] = warehouse
     if not levels:
-        return _largest(by, "warehouse"), params
+        return _LARGEST[(by, "warehouse")], params
     path = SEPARATOR.join(levels)
     params["path"] = path
     params["below_from"], params["below_to"] = below(path)
-    return _largest(by, "namespace"), params
+    return _LARGEST[(by, "namespace")], params

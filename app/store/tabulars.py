@@ -1,8 +1,10 @@
 """Tables and views in SQL: the pointer, its swap, and the life of a row."""
 
 from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any, Final
+
 from app.errors import (
     AlreadyExists,
     IcekeelError,
@@ -18,7 +20,6 @@ from app.store import observations, policies, waivers
 from app.store.json_text import decode_map
 from app.store.paths import ancestors, checked_name, descendants, levels_of, location_key, path_of
 from app.store.program import Call, Lock, Params, Program, Row, Statement
-
 
 ANCESTORS: Final = 16
 """Locations asked for in one statement; deeper paths take several."""
@@ -40,9 +41,24 @@ _RENAME: Final = Statement("tabulars.RENAME")
 
 def tabular_of(row: Row) -> Tabular:
     (
-        tabular_id, warehouse, path, name, kind, uuid, location, metadata_location, version, format_version,
-        last_column_id, current_schema_id, field_count, created_at_ms, updated_at_ms, schema_count,
-        schema_changed_at_ms, properties,
+        tabular_id,
+        warehouse,
+        path,
+        name,
+        kind,
+        uuid,
+        location,
+        metadata_location,
+        version,
+        format_version,
+        last_column_id,
+        current_schema_id,
+        field_count,
+        created_at_ms,
+        updated_at_ms,
+        schema_count,
+        schema_changed_at_ms,
+        properties,
     ) = row
     return Tabular(
         tabular_id=tabular_id,
@@ -76,9 +92,15 @@ def overlap_queries(warehouse: str, key: str, below_limit: int | None) -> Iterat
         padded = some + [some[-1]] * (ANCESTORS - len(some))
         yield Call(AT_OR_ABOVE, {"warehouse": warehouse, **{f"key{i}": each for i, each in enumerate(padded)}})
     below_from, below_to = descendants(key)
-    yield Call(BELOW, {
-        "warehouse": warehouse, "below_from": below_from, "below_to": below_to, "limit": below_limit,
-    })
+    yield Call(
+        BELOW,
+        {
+            "warehouse": warehouse,
+            "below_from": below_from,
+            "below_to": below_to,
+            "limit": below_limit,
+        },
+    )
 
 
 def overlapping_names(rows: list[Row], besides_uuid: str | None) -> tuple[str, ...]:
@@ -142,16 +164,19 @@ def create(op: CreateTabular) -> Program[None]:
         raise _uuid_taken(op.uuid, uuid_holder)
     if op.exclusive_location:
         yield from _refuse_overlap(op.warehouse, op.location, key, op.uuid)
-    yield Call(_INSERT, {
-        **target,
-        **_columns(op.columns),
-        "namespace_id": namespace_id,
-        "kind": op.kind,
-        "location": op.location,
-        "location_key": key,
-        "metadata_location": op.metadata_location,
-        "now_ms": op.now_ms,
-    })
+    yield Call(
+        _INSERT,
+        {
+            **target,
+            **_columns(op.columns),
+            "namespace_id": namespace_id,
+            "kind": op.kind,
+            "location": op.location,
+            "location_key": key,
+            "metadata_location": op.metadata_location,
+            "now_ms": op.now_ms,
+        },
+    )
 
 
 def swap_params(op: SwapTabular) -> Params:
@@ -187,6 +212,8 @@ def swap(op: SwapTabular) -> Program[None]:
     moved = yield Call(_SWAP_ELSEWHERE, {**params, "location_key": key})
     if not moved.touched:
         raise SwapLost("The table moved on or is gone", tabular_id=op.tabular_id, expected=op.expected)
+
+
 _IDENTITY: Final = Statement("tabulars.IDENTITY")
 
 
@@ -207,17 +234,29 @@ def rename(op: RenameTabular) -> Program[None]:
     """A rename onto itself changes nothing and succeeds."""
     (from_levels, from_name), (to_levels, to_name) = op.source, op.target
     source_path, target_path = path_of(from_levels), path_of(to_levels)
-    source = yield Call(_SOURCE, {
-        "warehouse": op.warehouse, "path": source_path, "name": checked_name(from_name), "kind": op.kind,
-    })
+    source = yield Call(
+        _SOURCE,
+        {
+            "warehouse": op.warehouse,
+            "path": source_path,
+            "name": checked_name(from_name),
+            "kind": op.kind,
+        },
+    )
     if not source.rows:
         raise _missing(op.kind, from_levels, from_name)
     tabular_id, uuid = source.rows[0]
     if op.source == op.target:
         return
-    target = yield Call(_TARGET, {
-        "warehouse": op.warehouse, "path": target_path, "name": checked_name(to_name), "uuid": uuid,
-    })
+    target = yield Call(
+        _TARGET,
+        {
+            "warehouse": op.warehouse,
+            "path": target_path,
+            "name": checked_name(to_name),
+            "uuid": uuid,
+        },
+    )
     if not target.rows:
         raise NoSuchNamespace.named(to_levels)
     namespace_id, taken_by, _ = target.rows[0]

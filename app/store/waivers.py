@@ -1,7 +1,9 @@
 """Waivers in SQL: permission for one commit to break one rule, consumed in the commit's own transaction."""
 
 from __future__ import annotations
+
 from typing import Final
+
 from app.errors import AlreadyExists, NotFound, SwapLost
 from app.ports import AddWaiver, RevokeWaiver, UseWaiver
 from app.rules import Waiver
@@ -34,16 +36,19 @@ def add(op: AddWaiver) -> Program[None]:
     taken = yield Call(_ONE, {"id": value.waiver_id})
     if taken.rows:
         raise AlreadyExists(f"Waiver already exists: {value.waiver_id}")
-    yield Call(_INSERT, {
-        "id": value.waiver_id,
-        "table_uuid": value.table_uuid,
-        "code": value.code,
-        "reason": value.reason,
-        "granted_by": value.granted_by,
-        "granted_at_ms": value.granted_at_ms,
-        "expires_at_ms": value.expires_at_ms,
-        "used_at_ms": value.used_at_ms,
-    })
+    yield Call(
+        _INSERT,
+        {
+            "id": value.waiver_id,
+            "table_uuid": value.table_uuid,
+            "code": value.code,
+            "reason": value.reason,
+            "granted_by": value.granted_by,
+            "granted_at_ms": value.granted_at_ms,
+            "expires_at_ms": value.expires_at_ms,
+            "used_at_ms": value.used_at_ms,
+        },
+    )
 
 
 def revoke(op: RevokeWaiver) -> Program[None]:

@@ -1,8 +1,11 @@
 """Warehouses in SQL."""
 
 from __future__ import annotations
+
 from typing import Final
+
 import msgspec
+
 from app.errors import AlreadyExists, NamespaceNotEmpty, NoSuchWarehouse, SwapLost
 from app.ports import DropWarehouse, PutWarehouse, Warehouse
 from app.store.json_text import decode_map, decode_strings, encode

@@ -7,7 +7,7 @@ a single-threaded event loop.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _LABEL_LIMIT = 2000
@@ -37,6 +37,7 @@ class Metrics:
         self._latency: dict[tuple[str, str], _Latency] = {}
         self._counters: dict[str, dict[Labels, float]] = {}
         self._gauges: dict[str, tuple[str, str, Callable[[], float]]] = {}
+        self._series: dict[str, tuple[str, list[tuple[Labels, float]]]] = {}
         self._help: dict[str, str] = {}
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -68,6 +69,10 @@ class Metrics:
         """Show `icekeel_<name>` as whatever `read()` says at the time of the scrape."""
         self._gauges[name] = (text, kind, read)
 
+    def series(self, name: str, text: str, values: Iterable[tuple[Mapping[str, str], float]]) -> None:
+        """Show `icekeel_<name>` with these labels and values from now on, in place of those it had."""
+        self._series[name] = (text, [(tuple(sorted(labels.items())), value) for labels, value in values][:_LABEL_LIMIT])
+
     def render(self) -> bytes:
         return ("\n".join(self._lines()) + "\n").encode("utf-8")
 
@@ -91,6 +96,11 @@ class Metrics:
             yield f"# HELP icekeel_{name} {text}"
             yield f"# TYPE icekeel_{name} {kind}"
             yield f"icekeel_{name}{self._labels(())} {read():g}"
+        for name, (text, values) in sorted(self._series.items()):
+            yield f"# HELP icekeel_{name} {text}"
+            yield f"# TYPE icekeel_{name} gauge"
+            for pairs, value in values:
+                yield f"icekeel_{name}{self._labels(pairs)} {value:.16g}"
 
     def _histogram(self, labels: Labels, latency: _Latency) -> Iterator[str]:
         running = 0

@@ -24,7 +24,9 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from app.errors import BadSettings, SchemaOutOfDate, Unavailable
 from app.store import migrate, open_store, schema_state
 from app.store.migrations import configuration, script_location
-from app.store.schema import REVISION, REVISIONS, metadata
+from app.store.program import COMPILED
+from app.store.revisions import REVISION, REVISIONS
+from app.store.schema import metadata
 from tests.postgres import Postgres
 from tests.store import workers
 from tests.store.acts import HOUSE
@@ -44,7 +46,9 @@ def sqlite_tables(path: Path) -> list[Any]:
                 all_of(f"SELECT [table], [from], [to], on_update, on_delete FROM pragma_foreign_key_list('{name}')"),
                 [
                     (index, unique, origin, all_of(f"SELECT seqno, name, coll FROM pragma_index_xinfo('{index}')"))
-                    for _, index, unique, origin, _ in all_of(f"SELECT * FROM pragma_index_list('{name}')")
+                    for index, unique, origin in all_of(
+                        f"SELECT name, [unique], origin FROM pragma_index_list('{name}')"
+                    )
                 ],
             )
             for name in names
@@ -208,6 +212,8 @@ def test_an_interrupted_upgrade_leaves_the_old_schema(tmp_path: Path, monkeypatc
     (version,) = (scripts / "versions").glob("0001*.py")
     version.write_text(version.read_text().replace("    _create_journal()\n", "    raise ZeroDivisionError\n"))
     url = f"sqlite:///{tmp_path}/catalog.db"
+    migrate(url)
+    migrate(url, "base")
     with monkeypatch.context() as patch:
         patch.setattr("app.store.migrations.script_location", lambda: scripts)
         with pytest.raises(ZeroDivisionError):
@@ -215,6 +221,39 @@ def test_an_interrupted_upgrade_leaves_the_old_schema(tmp_path: Path, monkeypatc
     assert sqlite_tables(tmp_path / "catalog.db") == []
     migrate(url)
     assert schema_state(url).status == "current"
+
+
+def test_an_interrupted_first_start_leaves_an_empty_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The script that makes the tables of a new file is one transaction too."""
+    compiled = tmp_path / "compiled"
+    shutil.copytree(COMPILED, compiled)
+    script = compiled / "sqlite.sql"
+    script.write_text(script.read_text().replace("CREATE TABLE journal", "CREATE TABEL journal"))
+    path = tmp_path / "catalog.db"
+    with monkeypatch.context() as patch:
+        patch.setattr("app.store.databases.COMPILED", compiled)
+        with pytest.raises(Unavailable, match="TABEL"):
+            migrate(f"sqlite:///{path}")
+    assert sqlite_tables(path) == []
+    migrate(f"sqlite:///{path}")
+    assert schema_state(f"sqlite:///{path}").status == "current"
+
+
+def test_an_older_file_upgrades_itself(path: Path) -> None:
+    """A server that opens a file of the first revision brings it to the newest, and it ends like a new one."""
+    migrate(f"sqlite:///{path}", REVISIONS[0])
+    assert schema_state(f"sqlite:///{path}").status == "older"
+
+    async def open_it() -> None:
+        store = open_store(f"sqlite:///{path}")
+        await store.open()
+        await store.close()
+
+    asyncio.run(open_it())
+    new = path.with_name("new.db")
+    migrate(f"sqlite:///{new}")
+    assert schema_state(f"sqlite:///{path}").status == "current"
+    assert sqlite_tables(path) == sqlite_tables(new)
 
 
 def test_upgrades_of_one_postgresql_at_once_all_succeed(postgres_server: Postgres) -> None:
@@ -268,17 +307,32 @@ def test_scripts_are_found_in_a_wheel(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (script_location() / "env.py").exists() and (script_location() / "versions").is_dir()
 
 
-def test_a_server_on_a_current_database_does_not_load_alembic(path: Path) -> None:
-    """Alembic costs half the start of a server and is needed only for a change of schema."""
-    migrate(f"sqlite:///{path}")
-    code = (
-        "import asyncio, sys\n"
-        "from app.store import migrate, open_store\n"
-        f"migrate('sqlite:///{path}')\n"
-        f"store = open_store('sqlite:///{path}')\n"
-        "asyncio.run(store.open())\n"
-        "print('alembic' in sys.modules)\n"
-    )
+LOADED = """
+import asyncio, sys
+from app.store import open_store
+async def run():
+    store = open_store(sys.argv[1])
+    await store.open()
+    await store.warehouses()
+    await store.close()
+asyncio.run(run())
+print(*({"alembic", "sqlalchemy", "asyncpg", "sqlite3"} & sys.modules.keys()))
+"""
+
+
+def loaded_by_a_server_on(url: str) -> set[str]:
     root = Path(workers.ROOT)
-    ran = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
-    assert (ran.stdout.strip(), ran.returncode) == ("False", 0), ran.stderr
+    ran = subprocess.run([sys.executable, "-c", LOADED, url], cwd=root, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return set(ran.stdout.split())
+
+
+def test_a_server_on_a_file_loads_neither_sqlalchemy_nor_the_other_driver(path: Path) -> None:
+    """They would be half of its start and of its memory, also when it makes the file."""
+    assert loaded_by_a_server_on(f"sqlite:///{path}") == {"sqlite3"}
+    assert loaded_by_a_server_on(f"sqlite:///{path}") == {"sqlite3"}
+
+
+def test_a_server_on_postgresql_does_not_load_sqlalchemy(postgres_server: Postgres) -> None:
+    """It refuses a schema that is not its own, so it never migrates."""
+    assert loaded_by_a_server_on(postgres_server.database()) <= {"asyncpg", "sqlite3"}

@@ -13,7 +13,7 @@ import asyncpg  # type: ignore[import-untyped]  # it ships no types
 import pytest
 
 from app.store import journals, keys, migrate, namespaces, observations, policies, tabulars, waivers, warehouses
-from app.store.program import Compiler, Statement
+from app.store.program import Statement, Statements
 from tests.postgres import Postgres
 
 STATEMENTS: dict[str, Statement] = {
@@ -47,18 +47,10 @@ NUMBERS = frozenset({
 })  # fmt: skip
 
 
-def values(statement: Statement, compiler: Compiler) -> tuple[str, tuple[Any, ...]]:
-    names = compiler.bind(statement, _Anything())[0].names
-    compiled, args = compiler.bind(statement, {name: 5 if name in NUMBERS else "x" for name in names})
+def values(statement: Statement, statements: Statements) -> tuple[str, tuple[Any, ...]]:
+    names = statements[statement].names
+    compiled, args = statements.bind(statement, {name: 5 if name in NUMBERS else "x" for name in names})
     return compiled.sql, args
-
-
-class _Anything(dict[str, Any]):
-    def __contains__(self, key: object) -> bool:
-        return True
-
-    def __getitem__(self, key: str) -> Any:
-        return 1
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +63,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_sqlite_searches_an_index(file: Path, name: str) -> None:
     """No scan of a whole table; no sorting where a page is asked for."""
-    sql, args = values(STATEMENTS[name], Compiler.for_sqlite())
+    sql, args = values(STATEMENTS[name], Statements.of_sqlite())
     with closing(sqlite3.connect(file)) as connection:
         steps = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", args).fetchall()]
     scans = [step for step in steps if step.startswith("SCAN") and "CONSTANT ROW" not in step]
@@ -118,7 +110,7 @@ def nodes(plan: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_postgresql_searches_an_index(filled: str, name: str) -> None:
     """On a filled and analysed database: no sequential scan; no sorting where a page is asked for."""
-    sql, args = values(STATEMENTS[name], Compiler.for_postgresql())
+    sql, args = values(STATEMENTS[name], Statements.of_postgresql())
 
     async def explain() -> str:
         connection = await asyncpg.connect(filled)

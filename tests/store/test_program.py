@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import ModuleType
 
 import pytest
-from sqlalchemy import select
 
 from app.ports import Tabular, WriteOp
 from app.store import (
@@ -15,64 +14,44 @@ from app.store import (
     observations,
     policies,
     purges,
+    standings,
     tabulars,
     units,
     waivers,
     warehouses,
 )
-from app.store.program import Compiler, Lock, Statement, param
-from app.store.schema import tabular, warehouse
+from app.store.program import Lock, Statements
 from tests.store.acts import COLUMNS, NOW, drop, make, space, swap
 
 MODULES: tuple[ModuleType, ...] = (
-    journals, keys, namespaces, observations, policies, purges, tabulars, waivers, warehouses,
+    journals, keys, namespaces, observations, policies, purges, standings, tabulars, waivers, warehouses,
 )  # fmt: skip
-
-
-def statements() -> list[tuple[str, Statement]]:
-    found = []
-    for module in MODULES:
-        for name, value in vars(module).items():
-            some = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
-            found += [(f"{module.__name__}.{name}", each) for each in some if isinstance(each, Statement)]
-    return found
-
-
-@pytest.mark.parametrize("compiler", [Compiler.for_sqlite(), Compiler.for_postgresql()])
-def test_every_statement_compiles_and_says_whether_it_has_rows(compiler: Compiler) -> None:
-    """A query that forgot to say so would lose its answer; a change that says so would have none."""
-    assert len(statements()) > 50
-    for name, statement in statements():
-        compiled = compiler._compile(statement)
-        assert compiled.rows is compiled.sql.lstrip().upper().startswith("SELECT"), name
-        assert "RETURNING" not in compiled.sql, name
 
 
 def test_parameters_are_bound_in_the_order_of_the_dialect() -> None:
     """SQLite repeats a value for each mark; PostgreSQL numbers it once."""
-    statement = Statement(
-        select(warehouse.c.name).where(warehouse.c.name > param("b"), warehouse.c.location == param("a"),
-                                       warehouse.c.name != param("b")),
-        rows=True,
-    )  # fmt: skip
-    assert Compiler.for_sqlite().bind(statement, {"a": 1, "b": 2})[1] == (2, 1, 2)
-    assert Compiler.for_postgresql().bind(statement, {"a": 1, "b": 2})[1] == (2, 1)
+    params = {"warehouse": "w", "path": "p", "parent": None}
+    _, args = Statements.of_sqlite().bind(namespaces._BEFORE_CREATE, params)
+    assert args == ("w", "p", "w", None, "w")
+    _, args = Statements.of_postgresql().bind(namespaces._BEFORE_CREATE, params)
+    assert args == ("w", "p", None)
 
 
 def test_no_limit_is_spelled_per_dialect() -> None:
     """SQLite takes -1 for all rows, PostgreSQL null."""
-    statement = Statement(select(tabular.c.name).limit(param("limit")), rows=True)
-    assert Compiler.for_sqlite().bind(statement, {"limit": None})[1][0] == -1
-    assert Compiler.for_postgresql().bind(statement, {"limit": None})[1] == (None,)
-    assert Compiler.for_postgresql().bind(statement, {"limit": 3})[1] == (3,)
+    params = {"warehouse": "w", "path": "p", "kind": "table", "after": ""}
+    for statements, spelled in ((Statements.of_sqlite(), -1), (Statements.of_postgresql(), None)):
+        compiled, args = statements.bind(tabulars.NAMES, {**params, "limit": None})
+        assert args[compiled.names.index("limit")] == spelled
+        compiled, args = statements.bind(tabulars.NAMES, {**params, "limit": 3})
+        assert args[compiled.names.index("limit")] == 3
 
 
 def test_a_missing_parameter_is_a_fault() -> None:
     """It is not silently null."""
-    statement = Statement(select(tabular.c.name).where(tabular.c.name == param("name")), rows=True)
-    for compiler in (Compiler.for_sqlite(), Compiler.for_postgresql()):
+    for statements in (Statements.of_sqlite(), Statements.of_postgresql()):
         with pytest.raises(KeyError):
-            compiler.bind(statement, {})
+            statements.bind(warehouses.ONE, {})
 
 
 def table(tabular_id: int) -> Tabular:

@@ -15,7 +15,7 @@ import pytest
 from app.errors import AlreadyExists, OutcomeUnknown, Unavailable
 from app.ports import Store
 from app.store import open_store
-from app.store.program import Call, Compiler, Program
+from app.store.program import Call, Program, Statements
 from app.store.sqlite_writer import Writer
 from app.store.warehouses import ALL, put
 from tests.store import workers
@@ -73,7 +73,7 @@ async def test_a_program_that_breaks_is_undone_alone(sqlite: Store, path: Path) 
         yield Call(ALL, {})
         raise ZeroDivisionError("a fault in the program")
 
-    writer = Writer(path, Compiler.for_sqlite())
+    writer = Writer(path, Statements.of_sqlite())
     try:
         with pytest.raises(ZeroDivisionError):
             await writer.submit(broken)
@@ -255,7 +255,7 @@ async def test_a_failed_sync_is_unknown_until_its_pages_are_overwritten(
 
     No file system here fails a sync on demand, so the failure is put between the writer and SQLite.
     """
-    writer = _SyncFails(path, Compiler.for_sqlite())
+    writer = _SyncFails(path, Statements.of_sqlite())
     writer.can_overwrite = can_overwrite
     try:
         writer.failing = True
@@ -279,7 +279,7 @@ async def test_a_busy_file_is_given_up_in_the_end(
     """A lock that is never released ends in Unavailable, and nothing is stored."""
     monkeypatch.setattr("app.store.sqlite_files.LOCK_WAIT_S", 0.1)
     monkeypatch.setattr("app.store.sqlite_writer.LOCK_WAIT_S", 0.2)
-    writer = Writer(path, Compiler.for_sqlite())
+    writer = Writer(path, Statements.of_sqlite())
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")

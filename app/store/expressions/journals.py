@@ -1,12 +1,14 @@
 """The journal, newest entry first."""
 
 from __future__ import annotations
+
 from typing import Any, Final
+
 from sqlalchemy import insert, or_, select
 from sqlalchemy.sql.expression import ColumnElement
-from app.store.schema import journal
-from app.store.expressions.params import DialectInsert, Expression, param
 
+from app.store.expressions.params import Expression, param
+from app.store.schema import journal
 
 
 def _newest_first(*where: ColumnElement[bool]) -> Expression:
@@ -37,7 +39,9 @@ NEWEST: Final = {
     "table+warehouse+namespace": _newest_first(_OF_TABLE, _OF_WAREHOUSE, _OF_NAMESPACE),
 }
 INSERT: Final = (
-    insert(journal).inline().values(
+    insert(journal)
+    .inline()
+    .values(
         at_ms=param("at_ms"),
         warehouse=param("warehouse"),
         namespace_path=param("path"),

@@ -1,38 +1,42 @@
 """Idempotency keys."""
 
 from __future__ import annotations
+
 from typing import Any, Final
+
 from sqlalchemy import delete, select
+
+from app.store.expressions.params import DialectInsert, param
 from app.store.schema import idempotency_key
-from app.store.expressions.params import DialectInsert, Expression, param
 
-
-ONE: Final = (
-    select(
-        idempotency_key.c.key,
-        idempotency_key.c.warehouse,
-        idempotency_key.c.fingerprint,
-        idempotency_key.c.status,
-        idempotency_key.c.outcome,
-        idempotency_key.c.created_at_ms,
-        idempotency_key.c.expires_at_ms,
-    ).where(
-        idempotency_key.c.warehouse == param("warehouse"),
-        idempotency_key.c.key == param("key"),
-        idempotency_key.c.expires_at_ms > param("now_ms"),
-    )
+ONE: Final = select(
+    idempotency_key.c.key,
+    idempotency_key.c.warehouse,
+    idempotency_key.c.fingerprint,
+    idempotency_key.c.status,
+    idempotency_key.c.outcome,
+    idempotency_key.c.created_at_ms,
+    idempotency_key.c.expires_at_ms,
+).where(
+    idempotency_key.c.warehouse == param("warehouse"),
+    idempotency_key.c.key == param("key"),
+    idempotency_key.c.expires_at_ms > param("now_ms"),
 )
 
 
 def _record(insert: DialectInsert) -> Any:
-    statement = insert(idempotency_key).inline().values(
-        warehouse=param("warehouse"),
-        key=param("key"),
-        fingerprint=param("fingerprint"),
-        status=param("status"),
-        outcome=param("outcome"),
-        created_at_ms=param("created_at_ms"),
-        expires_at_ms=param("expires_at_ms"),
+    statement = (
+        insert(idempotency_key)
+        .inline()
+        .values(
+            warehouse=param("warehouse"),
+            key=param("key"),
+            fingerprint=param("fingerprint"),
+            status=param("status"),
+            outcome=param("outcome"),
+            created_at_ms=param("created_at_ms"),
+            expires_at_ms=param("expires_at_ms"),
+        )
     )
     changed = ("fingerprint", "status", "outcome", "created_at_ms", "expires_at_ms")
     return statement.on_conflict_do_update(

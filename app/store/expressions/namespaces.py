@@ -1,16 +1,20 @@
 """Namespaces: reads, and what their programs check and change."""
 
 from __future__ import annotations
+
 from typing import Final
+
 from sqlalchemy import delete, insert, literal_column, select, update
 from sqlalchemy.sql.expression import ColumnElement
-from app.store.schema import namespace, tabular, warehouse
-from app.store.expressions.params import DialectInsert, Expression, param
 
+from app.store.expressions.params import Expression, param
+from app.store.schema import namespace, tabular, warehouse
 
 _AT = (namespace.c.warehouse == param("warehouse"), namespace.c.path == param("path"))
 
-ONE: Final = select(namespace.c.namespace_id, namespace.c.warehouse, namespace.c.path, namespace.c.properties).where(*_AT)
+ONE: Final = select(namespace.c.namespace_id, namespace.c.warehouse, namespace.c.path, namespace.c.properties).where(
+    *_AT
+)
 
 
 def _children(under: ColumnElement[bool]) -> Expression:
@@ -28,16 +32,16 @@ CHILDREN: Final = _children(namespace.c.parent == param("parent"))
 
 _OTHER = namespace.alias("other")
 
-BEFORE_CREATE: Final = (
-    select(
-        select(namespace.c.namespace_id).where(*_AT).scalar_subquery(),
-        select(_OTHER.c.namespace_id)
-        .where(_OTHER.c.warehouse == param("warehouse"), _OTHER.c.path == param("parent"))
-        .scalar_subquery(),
-    ).where(warehouse.c.name == param("warehouse"))
-)
+BEFORE_CREATE: Final = select(
+    select(namespace.c.namespace_id).where(*_AT).scalar_subquery(),
+    select(_OTHER.c.namespace_id)
+    .where(_OTHER.c.warehouse == param("warehouse"), _OTHER.c.path == param("parent"))
+    .scalar_subquery(),
+).where(warehouse.c.name == param("warehouse"))
 INSERT: Final = (
-    insert(namespace).inline().values(
+    insert(namespace)
+    .inline()
+    .values(
         warehouse=param("warehouse"),
         path=param("path"),
         parent=param("parent"),
@@ -46,7 +50,9 @@ INSERT: Final = (
         updated_at_ms=param("now_ms"),
     )
 )
-HOLD_PROPERTIES: Final = select(namespace.c.namespace_id, namespace.c.properties).where(*_AT).with_for_update(key_share=True)
+HOLD_PROPERTIES: Final = (
+    select(namespace.c.namespace_id, namespace.c.properties).where(*_AT).with_for_update(key_share=True)
+)
 SET_PROPERTIES: Final = (
     update(namespace)
     .where(namespace.c.namespace_id == param("id"))

@@ -1,12 +1,14 @@
 """Sightings of clients and metrics reports."""
 
 from __future__ import annotations
+
 from typing import Any, Final
+
 from sqlalchemy import delete, exists, insert, literal_column, not_, select
+
+from app.store.expressions.params import DialectInsert, param
 from app.store.observations import REPORTS_KEPT, SIGHTINGS_KEPT
 from app.store.schema import report, sighting, tabular
-from app.store.expressions.params import DialectInsert, Expression, param
-
 
 _SEEN = sighting.c.table_uuid == param("table_uuid")
 _REPORTED = report.c.table_uuid == param("table_uuid")
@@ -31,12 +33,16 @@ REPORTS: Final = (
 
 
 def _see(dialect_insert: DialectInsert) -> Any:
-    statement = dialect_insert(sighting).inline().values(
-        table_uuid=param("table_uuid"),
-        client=param("client"),
-        client_version=param("client_version"),
-        action=param("action"),
-        last_seen_ms=param("last_seen_ms"),
+    statement = (
+        dialect_insert(sighting)
+        .inline()
+        .values(
+            table_uuid=param("table_uuid"),
+            client=param("client"),
+            client_version=param("client_version"),
+            action=param("action"),
+            last_seen_ms=param("last_seen_ms"),
+        )
     )
     return statement.on_conflict_do_update(
         index_elements=list(sighting.primary_key.columns),
@@ -47,37 +53,35 @@ def _see(dialect_insert: DialectInsert) -> Any:
 
 EXISTS: Final = select(tabular.c.tabular_id).where(tabular.c.uuid == param("table_uuid")).limit(literal_column("1"))
 SEE: Final = _see
-TRIM_SIGHTINGS: Final = (
-    delete(sighting).where(
-        _SEEN,
-        sighting.c.last_seen_ms
-        <= select(sighting.c.last_seen_ms)
-        .where(_SEEN)
-        .order_by(sighting.c.last_seen_ms.desc())
-        .limit(literal_column("1"))
-        .offset(literal_column(str(SIGHTINGS_KEPT)))
-        .scalar_subquery(),
-    )
+TRIM_SIGHTINGS: Final = delete(sighting).where(
+    _SEEN,
+    sighting.c.last_seen_ms
+    <= select(sighting.c.last_seen_ms)
+    .where(_SEEN)
+    .order_by(sighting.c.last_seen_ms.desc())
+    .limit(literal_column("1"))
+    .offset(literal_column(str(SIGHTINGS_KEPT)))
+    .scalar_subquery(),
 )
 REPORT: Final = (
-    insert(report).inline().values(
+    insert(report)
+    .inline()
+    .values(
         table_uuid=param("table_uuid"),
         kind=param("kind"),
         received_at_ms=param("received_at_ms"),
         body=param("body"),
     )
 )
-TRIM_REPORTS: Final = (
-    delete(report).where(
-        _REPORTED,
-        report.c.report_id
-        <= select(report.c.report_id)
-        .where(_REPORTED)
-        .order_by(report.c.report_id.desc())
-        .limit(literal_column("1"))
-        .offset(literal_column(str(REPORTS_KEPT)))
-        .scalar_subquery(),
-    )
+TRIM_REPORTS: Final = delete(report).where(
+    _REPORTED,
+    report.c.report_id
+    <= select(report.c.report_id)
+    .where(_REPORTED)
+    .order_by(report.c.report_id.desc())
+    .limit(literal_column("1"))
+    .offset(literal_column(str(REPORTS_KEPT)))
+    .scalar_subquery(),
 )
 FORGET_SIGHTINGS: Final = delete(sighting).where(_SEEN, _GONE)
 FORGET_REPORTS: Final = delete(report).where(_REPORTED, _GONE)

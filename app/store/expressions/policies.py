@@ -1,12 +1,14 @@
 """Rule settings."""
 
 from __future__ import annotations
+
 from typing import Any, Final
+
 from sqlalchemy import delete, or_, select, update
+
+from app.store.expressions.params import DialectInsert, param
 from app.store.policies import SCOPES
 from app.store.schema import policy_setting
-from app.store.expressions.params import DialectInsert, Expression, param
-
 
 _KEY = (
     policy_setting.c.warehouse == param("warehouse"),
@@ -14,32 +16,34 @@ _KEY = (
     policy_setting.c.code == param("code"),
 )
 
-IN_SCOPES: Final = (
-    select(
-        policy_setting.c.warehouse,
-        policy_setting.c.namespace_path,
-        policy_setting.c.table_uuid,
-        policy_setting.c.code,
-        policy_setting.c.severity,
-        policy_setting.c.set_by,
-        policy_setting.c.set_at_ms,
-    ).where(
-        policy_setting.c.warehouse == param("warehouse"),
-        or_(*(policy_setting.c.scope == param(f"scope{i}") for i in range(SCOPES))),
-    )
+IN_SCOPES: Final = select(
+    policy_setting.c.warehouse,
+    policy_setting.c.namespace_path,
+    policy_setting.c.table_uuid,
+    policy_setting.c.code,
+    policy_setting.c.severity,
+    policy_setting.c.set_by,
+    policy_setting.c.set_at_ms,
+).where(
+    policy_setting.c.warehouse == param("warehouse"),
+    or_(*(policy_setting.c.scope == param(f"scope{i}") for i in range(SCOPES))),
 )
 
 
 def _upsert(insert: DialectInsert) -> Any:
-    statement = insert(policy_setting).inline().values(
-        warehouse=param("warehouse"),
-        scope=param("scope"),
-        code=param("code"),
-        namespace_path=param("namespace_path"),
-        table_uuid=param("table_uuid"),
-        severity=param("severity"),
-        set_by=param("set_by"),
-        set_at_ms=param("now_ms"),
+    statement = (
+        insert(policy_setting)
+        .inline()
+        .values(
+            warehouse=param("warehouse"),
+            scope=param("scope"),
+            code=param("code"),
+            namespace_path=param("namespace_path"),
+            table_uuid=param("table_uuid"),
+            severity=param("severity"),
+            set_by=param("set_by"),
+            set_at_ms=param("now_ms"),
+        )
     )
     changed = ("namespace_path", "severity", "set_by", "set_at_ms")
     return statement.on_conflict_do_update(

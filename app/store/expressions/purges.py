@@ -1,11 +1,13 @@
 """Purge jobs."""
 
 from __future__ import annotations
-from typing import Final
-from sqlalchemy import delete, insert, literal_column, select, update
-from app.store.schema import purge_job
-from app.store.expressions.params import DialectInsert, Expression, param
 
+from typing import Final
+
+from sqlalchemy import delete, insert, literal_column, select, update
+
+from app.store.expressions.params import param
+from app.store.schema import purge_job
 
 # Jobs that failed often come last, so that one stuck table does not hold up the others.
 NEXT: Final = (
@@ -25,7 +27,9 @@ NEXT: Final = (
     .limit(param("limit"))
 )
 INSERT: Final = (
-    insert(purge_job).inline().values(
+    insert(purge_job)
+    .inline()
+    .values(
         warehouse=param("warehouse"),
         table_uuid=param("table_uuid"),
         name=param("name"),

@@ -1,14 +1,16 @@
 """Tables by their plain columns, largest first."""
 
 from __future__ import annotations
+
 from typing import Any, Final
+
 from sqlalchemy import and_, func, or_, select
 from sqlalchemy.sql.expression import ColumnElement
-from app.ports import Standing
-from app.store.schema import namespace, tabular
-from app.store.expressions.tabulars import COLUMNS, JOINED
-from app.store.expressions.params import DialectInsert, Expression, param
 
+from app.ports import Standing
+from app.store.expressions.params import Expression, param
+from app.store.expressions.tabulars import COLUMNS, JOINED
+from app.store.schema import namespace, tabular
 
 _VALUES: Final[dict[Standing, ColumnElement[int]]] = {
     "last-column-id": tabular.c.last_column_id,

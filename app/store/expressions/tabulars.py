@@ -1,12 +1,14 @@
 """Tables and views: look-ups, listings, the swap, and the life of a row."""
 
 from __future__ import annotations
-from typing import Any, Final
-from sqlalchemy import delete, insert, literal_column, or_, select, update
-from app.store.tabulars import ANCESTORS
-from app.store.schema import namespace, tabular
-from app.store.expressions.params import DialectInsert, Expression, param
 
+from typing import Final
+
+from sqlalchemy import delete, insert, literal_column, or_, select, update
+
+from app.store.expressions.params import param
+from app.store.schema import namespace, tabular
+from app.store.tabulars import ANCESTORS
 
 COLUMNS = (
     tabular.c.tabular_id,
@@ -36,7 +38,9 @@ _NAMESPACE_ID = (
 )
 
 BY_NAME: Final = (
-    select(*COLUMNS).select_from(JOINED).where(
+    select(*COLUMNS)
+    .select_from(JOINED)
+    .where(
         namespace.c.warehouse == param("warehouse"),
         namespace.c.path == param("path"),
         tabular.c.name == param("name"),
@@ -54,11 +58,9 @@ NAMES: Final = (
 
 _PATH = select(namespace.c.path).where(namespace.c.namespace_id == tabular.c.namespace_id).scalar_subquery()
 _OVERLAP = (_PATH, tabular.c.name, tabular.c.kind, tabular.c.uuid, tabular.c.location)
-AT_OR_ABOVE: Final = (
-    select(*_OVERLAP).where(
-        tabular.c.warehouse == param("warehouse"),
-        or_(*(tabular.c.location_key == param(f"key{i}") for i in range(ANCESTORS))),
-    )
+AT_OR_ABOVE: Final = select(*_OVERLAP).where(
+    tabular.c.warehouse == param("warehouse"),
+    or_(*(tabular.c.location_key == param(f"key{i}") for i in range(ANCESTORS))),
 )
 BELOW: Final = (
     select(*_OVERLAP)
@@ -74,19 +76,19 @@ BELOW: Final = (
 _taken = tabular.alias("taken")
 _same_uuid = tabular.alias("same_uuid")
 
-TARGET: Final = (
-    select(
-        namespace.c.namespace_id,
-        select(_taken.c.kind)
-        .where(_taken.c.namespace_id == namespace.c.namespace_id, _taken.c.name == param("name"))
-        .scalar_subquery(),
-        select(_same_uuid.c.name)
-        .where(_same_uuid.c.uuid == param("uuid"), _same_uuid.c.warehouse == param("warehouse"))
-        .scalar_subquery(),
-    ).where(namespace.c.warehouse == param("warehouse"), namespace.c.path == param("path"))
-)
+TARGET: Final = select(
+    namespace.c.namespace_id,
+    select(_taken.c.kind)
+    .where(_taken.c.namespace_id == namespace.c.namespace_id, _taken.c.name == param("name"))
+    .scalar_subquery(),
+    select(_same_uuid.c.name)
+    .where(_same_uuid.c.uuid == param("uuid"), _same_uuid.c.warehouse == param("warehouse"))
+    .scalar_subquery(),
+).where(namespace.c.warehouse == param("warehouse"), namespace.c.path == param("path"))
 INSERT: Final = (
-    insert(tabular).inline().values(
+    insert(tabular)
+    .inline()
+    .values(
         warehouse=param("warehouse"),
         namespace_id=param("namespace_id"),
         name=param("name"),
@@ -131,15 +133,9 @@ SWAP_ELSEWHERE: Final = (
     .where(*_EXPECTED)
     .values(**_MOVED, uuid=param("uuid"), location=param("location"), location_key=param("location_key"))
 )
-HOLD: Final = (
-    select(tabular.c.warehouse, tabular.c.uuid, tabular.c.location_key)
-    .where(*_EXPECTED)
-    .with_for_update()
-)
-UUID_HOLDER: Final = (
-    select(tabular.c.tabular_id, tabular.c.name).where(
-        tabular.c.uuid == param("uuid"), tabular.c.warehouse == param("warehouse")
-    )
+HOLD: Final = select(tabular.c.warehouse, tabular.c.uuid, tabular.c.location_key).where(*_EXPECTED).with_for_update()
+UUID_HOLDER: Final = select(tabular.c.tabular_id, tabular.c.name).where(
+    tabular.c.uuid == param("uuid"), tabular.c.warehouse == param("warehouse")
 )
 DELETE: Final = delete(tabular).where(*_EXPECTED)
 SOURCE: Final = (

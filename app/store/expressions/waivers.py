@@ -1,11 +1,13 @@
 """Waivers."""
 
 from __future__ import annotations
-from typing import Final
-from sqlalchemy import delete, exists, insert, not_, select, update
-from app.store.schema import tabular, waiver
-from app.store.expressions.params import DialectInsert, Expression, param
 
+from typing import Final
+
+from sqlalchemy import delete, exists, insert, not_, select, update
+
+from app.store.expressions.params import param
+from app.store.schema import tabular, waiver
 
 _COLUMNS = (
     waiver.c.waiver_id,
@@ -26,7 +28,9 @@ OF_TABLE: Final = (
 )
 ONE: Final = select(waiver.c.waiver_id).where(waiver.c.waiver_id == param("id"))
 INSERT: Final = (
-    insert(waiver).inline().values(
+    insert(waiver)
+    .inline()
+    .values(
         waiver_id=param("id"),
         table_uuid=param("table_uuid"),
         code=param("code"),
@@ -39,9 +43,7 @@ INSERT: Final = (
 )
 USE: Final = update(waiver).where(*_UNUSED).values(used_at_ms=param("now_ms"))
 REVOKE: Final = delete(waiver).where(*_UNUSED)
-FORGET: Final = (
-    delete(waiver).where(
-        waiver.c.table_uuid == param("table_uuid"),
-        not_(exists().where(tabular.c.uuid == param("table_uuid"))),
-    )
+FORGET: Final = delete(waiver).where(
+    waiver.c.table_uuid == param("table_uuid"),
+    not_(exists().where(tabular.c.uuid == param("table_uuid"))),
 )

@@ -1,11 +1,13 @@
 """Warehouses."""
 
 from __future__ import annotations
-from typing import Final
-from sqlalchemy import delete, exists, insert, literal_column, select, update
-from app.store.schema import idempotency_key, namespace, policy_setting, warehouse
-from app.store.expressions.params import DialectInsert, Expression, param
 
+from typing import Final
+
+from sqlalchemy import delete, exists, insert, literal_column, select, update
+
+from app.store.expressions.params import param
+from app.store.schema import idempotency_key, namespace, policy_setting, warehouse
 
 _COLUMNS = (
     warehouse.c.name,
@@ -21,7 +23,9 @@ ONE: Final = select(*_COLUMNS).where(warehouse.c.name == param("name"))
 ALL: Final = select(*_COLUMNS).order_by(warehouse.c.name)
 
 INSERT: Final = (
-    insert(warehouse).inline().values(
+    insert(warehouse)
+    .inline()
+    .values(
         name=param("name"),
         location=param("location"),
         allowed_locations=param("allowed_locations"),

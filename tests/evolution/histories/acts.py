@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from app.spec.partition import PartitionSpec
 from app.spec.schema import Schema, parse_schema, schema_to_json
 from app.spec.snapshot import Snapshot
 from app.spec.transforms import parse_transform
@@ -178,7 +179,7 @@ def write(
 ) -> Outcome | None:
     if not storable(written):
         return None
-    spec = world.table.default_spec if not fresh else world.table.default_spec.__class__(0, ())
+    spec = _unpartitioned(world) if fresh else world.table.default_spec
     file = world.file(written, spec)
     files = (file,) if parent is None or overwrite else (*parent.files, file)
     ancestry = () if parent is None else (*parent.ancestry, parent)
@@ -372,7 +373,7 @@ def _replace(world: World, *, legal: bool) -> Outcome | None:
     schema_id = _client_number(world, parse_schema(schema(*fields)))
     updates += _schema_updates((fields, []), schema_id)
     updates += [
-        {"action": "add-spec", "spec": {"spec-id": 0, "fields": []}},
+        {"action": "add-spec", "spec": {"spec-id": _unpartitioned(world).spec_id, "fields": []}},
         {"action": "set-default-spec", "spec-id": -1},
     ]
     if chance(world.draw, 50):
@@ -389,6 +390,13 @@ def _replace(world: World, *, legal: bool) -> Outcome | None:
         act="replaces and writes",
         fresh=True,
     )
+
+
+def _unpartitioned(world: World) -> PartitionSpec:
+    """The spec without fields, under the id that the table or a client gives it."""
+    specs = world.table.partition_specs
+    known = next((spec for spec in specs if not spec.fields), None)
+    return PartitionSpec(max(spec.spec_id for spec in specs) + 1, ()) if known is None else known
 
 
 def _client_number(world: World, sent: Schema) -> int:

@@ -40,11 +40,12 @@ class Readings:
             if isinstance(found, str):
                 yield Violation(column.field_id, f"file {file.number}: {found}")
                 continue
+            wrong: dict[int, tuple[Any, Any]] = {}
             for should, row in zip(expected, found, strict=True):
-                wrong = _difference(column.field_id, should[column.field_id], row[column.field_id])
-                if wrong is not None:
-                    yield Violation(wrong[0], f"file {file.number} reads {wrong[2]!r} instead of {wrong[1]!r}")
-                    break
+                for field_id, *sides in _differences(column.field_id, should[column.field_id], row[column.field_id]):
+                    wrong.setdefault(field_id, (sides[0], sides[1]))
+            for field_id, (right, read) in wrong.items():
+                yield Violation(field_id, f"file {file.number} reads {read!r} instead of {right!r}")
         yield from _bounds(file, requested, expected)
         yield from _partition(file, requested)
 
@@ -73,21 +74,16 @@ def _read(data: io.BytesIO, requested: Schema) -> Iterator[tuple[NestedField, li
         yield column, table
 
 
-def _difference(field_id: int, should: Any, found: Any) -> tuple[int, Any, Any] | None:
-    """The deepest field where two trees differ, with both sides."""
+def _differences(field_id: int, should: Any, found: Any) -> Iterator[tuple[int, Any, Any]]:
+    """The deepest fields where two trees differ, with both sides."""
     if isinstance(should, dict) and isinstance(found, dict):
         for inner, item in should.items():
-            wrong = _difference(inner, item, found.get(inner, BROKEN))
-            if wrong is not None:
-                return wrong
-        return None
-    if isinstance(should, list | tuple) and isinstance(found, list | tuple) and len(should) == len(found):
+            yield from _differences(inner, item, found.get(inner, BROKEN))
+    elif isinstance(should, list | tuple) and isinstance(found, list | tuple) and len(should) == len(found):
         for item, other in zip(should, found, strict=True):
-            wrong = _difference(field_id, item, other)
-            if wrong is not None:
-                return wrong
-        return None
-    return None if should == found else (field_id, should, found)
+            yield from _differences(field_id, item, other)
+    elif should != found:
+        yield field_id, should, found
 
 
 def _bounds(file: DataFile, requested: Schema, expected: Sequence[Row]) -> Iterator[Violation]:

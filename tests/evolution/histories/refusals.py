@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from app.rules import Finding
+from app.spec.partition import PartitionSpec
 from app.spec.schema import Schema
 from app.spec.table import TableMetadata
 from tests.evolution.histories.drawing import storable
@@ -48,6 +49,9 @@ SENTENCES: Final = {
 }
 """Rules that need no file to be right. All others must show one."""
 
+
+_FREE: Final = PartitionSpec(-1)
+"""Partition columns are alike in all rows of a file, so one spec without any shows what these would hide."""
 
 _SENTENCES_WITHIN: Final = ("(the initial-default differs)", "(a map key, or something inside one, changed)")
 """Conflicts under which ICE503 stands for ICE303 and ICE205."""
@@ -92,7 +96,7 @@ def _related(world: World, candidate: TableMetadata, field_id: int) -> set[int]:
 
 def _of_files_that_may_be(world: World, candidate: TableMetadata) -> Iterator[Violation]:
     before = {spec.spec_id for spec in world.table.partition_specs}
-    specs = [spec for spec in candidate.partition_specs if spec.spec_id in before]
+    specs = [*(spec for spec in candidate.partition_specs if spec.spec_id in before), _FREE]
     for schema in filter(storable, _possible(world, candidate)):
         for spec in specs:
             file = world.file(schema, spec)
