@@ -17,7 +17,7 @@ LOCKS := runtime build test lint spark
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install serve test lint format engines bench openapi lock build clean
+.PHONY: help install serve test lint format engines bench openapi sql lock build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -50,6 +50,9 @@ bench: $(VENV)/.test ## measure (BENCH="judge" for one of bench/*.py, ARGS are p
 openapi: install ## write the OpenAPI documents again
 	$(BIN)/icekeel openapi > openapi/icekeel.json
 
+sql: install ## compile the SQL statements and the tables of an empty SQLite database again
+	$(BIN)/python -m app.store.compiling
+
 lock: $(VENV)/.lint ## resolve the lock files of requirements/ again, newest versions that fit
 	$(LOCK) pyproject.toml -o requirements/runtime.lock
 	$(LOCK) --group build -o requirements/build.lock
@@ -76,6 +79,7 @@ $(BIN)/python:
 $(VENV)/.runtime: requirements/runtime.lock requirements/build.lock pyproject.toml $(wildcard migrations/versions/*.py) | $(BIN)/python
 	$(PIP) -r requirements/runtime.lock -r requirements/build.lock
 	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q app migrations
 	@touch $@
 
 $(VENV)/.test: requirements/test.lock $(VENV)/.runtime

@@ -2,7 +2,8 @@
 
 A job names a server, the processes to charge, and a script that every client runs:
 
-  requests  the client's own list of requests, over and over; `@N@` in a body is the client's counter, `@P@` the one before
+  requests  the client's own list of requests, over and over; `@N@` in a body is the client's counter, `@P@` the one before, `@S@` the
+            counter less `sequence_base`
   contend   append to one hot table as engines do: load, commit with a requirement on main, on 409 back off and load again
 
 Closed loop: every client sends its next request when the last one is answered, for `seconds` or until each has sent
@@ -74,6 +75,7 @@ class Client:
         self.counter: int = script.get("start", 0)
         self.step: int = script.get("step", 1)
         self.offset = number * script.get("stride", 0)
+        self.base: int | None = script.get("sequence_base")
         self.at = 0
         self.fixed = [
             None
@@ -101,6 +103,8 @@ class Client:
         number, before = str(self.counter + self.offset), str(self.counter + self.offset - self.step)
         path = each["path"].replace("@N@", number)
         body = each.get("body", "").replace("@N@", number).replace("@P@", before)
+        if self.base is not None:
+            body = body.replace("@S@", str(self.counter - self.base))
         return request(self.job["host"], each["method"], path, body.encode(), each.get("headers"))
 
     async def contend(self, until: float) -> None:

@@ -30,12 +30,23 @@ def tree(root: int) -> list[int]:
 
 
 def cpu_seconds(pids: list[int]) -> float:
-    """User and system time of these processes, all their threads included, the ended ones too."""
+    """CPU time of these processes' living threads, to the nanosecond where the scheduler keeps it.
+
+    The plain count comes in ticks of 10 ms, too coarse for a slice of a second. A thread that ends in between takes its
+    time with it; the servers here keep theirs.
+    """
     total = 0
     for pid in pids:
-        if (fields := _fields(pid)) is not None:
-            total += int(fields[11]) + int(fields[12])
-    return total / TICKS
+        try:
+            for task in os.listdir(f"/proc/{pid}/task"):
+                total += int(Path(f"/proc/{pid}/task/{task}/schedstat").read_text().split()[0])
+        except OSError:
+            continue
+    return total / 1e9 if total else _ticks(pids) / TICKS
+
+
+def _ticks(pids: list[int]) -> int:
+    return sum(int(fields[11]) + int(fields[12]) for pid in pids if (fields := _fields(pid)) is not None)
 
 
 def resident_mb(pids: list[int]) -> float:

@@ -36,6 +36,7 @@ class Target:
         self.jvm = jvm
         self.start: Json = {}
         self.prefix = ""
+        self.round = 0
 
     @classmethod
     def at(cls, name: str, url: str) -> Target:
@@ -67,6 +68,17 @@ class Target:
             answer = connection.getresponse()
             data = answer.read()
             return answer.status, json.loads(data) if data[:1] in (b"{", b"[") else {}
+        finally:
+            connection.close()
+
+    def header(self, path: str, name: str) -> str | None:
+        """A header of the answer to a GET."""
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            answer.read()
+            return answer.headers.get(name)
         finally:
             connection.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 # What PyIceberg sends, with a bearer of a usual length. No compression, so that no server is charged for it.
 HEADERS = {
@@ -58,8 +59,8 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.WriteTransport)
-        self._transport = transport
+        # uvloop's transports have the methods of asyncio.WriteTransport without being one.
+        self._transport = cast(asyncio.WriteTransport, transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._waiting is not None and not self._waiting.done():

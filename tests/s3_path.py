@@ -27,6 +27,12 @@ class S3Path:
     def __str__(self) -> str:
         return self.location
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, S3Path) and other.location == self.location
+
+    def __hash__(self) -> int:
+        return hash(self.location)
+
     def __truediv__(self, part: str) -> S3Path:
         return S3Path(f"{self.location.rstrip('/')}/{part}")
 
@@ -73,6 +79,9 @@ class S3Path:
                 path = S3Path(f"s3://{self._name}/{found['path']}")
                 if fnmatchcase(path.name, pattern):
                     yield path
+
+    def iterdir(self) -> Iterator[S3Path]:
+        return self.glob("*")
 
     def glob(self, pattern: str) -> Iterator[S3Path]:
         return (path for path in self.rglob(pattern) if path.parent.location == self.location)

@@ -20,9 +20,13 @@ from app.web.paths import decode_levels, decode_query, decode_segment
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
-_known_client = lru_cache(maxsize=512)(client_of)
 
 Body = dict[str, codec.Json]
+
+
+@lru_cache(maxsize=512)
+def _known_client(agent: bytes, version: bytes) -> tuple[str, str]:
+    return client_of(agent.decode("latin-1"), version.decode("latin-1"))
 
 
 def context(request: Request) -> Context:
@@ -79,12 +83,20 @@ def flag(text: str | None, name: str) -> bool:
 
 def caller(request: Request, body: bytes = b"") -> Caller:
     """Who asks. With an Idempotency-Key, also a digest of method, path, query and body, for which the key stands."""
-    headers = request.headers
-    name, version = _known_client(headers.get("user-agent", ""), headers.get("x-client-version", ""))
-    key = headers.get("idempotency-key")
     scope = request.scope
-    if key is None:
+    agent = client_version = b""
+    sent_key: bytes | None = None
+    for header, value in scope["headers"]:
+        if header == b"user-agent":
+            agent = agent or value
+        elif header == b"x-client-version":
+            client_version = client_version or value
+        elif header == b"idempotency-key" and sent_key is None:
+            sent_key = value
+    name, version = _known_client(agent, client_version)
+    if sent_key is None:
         return Caller(scope[PRINCIPAL], name, version)
+    key = sent_key.decode("latin-1")
     if not _UUID.fullmatch(key):
         raise BadRequest("Invalid Idempotency-Key: it must be a UUID in its 36-character form")
     digest = hashlib.blake2b(digest_size=32)

@@ -27,28 +27,18 @@ def table_answer(table: LoadedTable | NotModified) -> Answer:
     headers = [] if table.etag is None else [("ETag", table.etag)]
     headers.extend(findings_headers(table.findings))
     location = b'"metadata-location":' + _encode(table.metadata_location) + b"," if table.metadata_location else b""
-    body = b"".join((b"{", location, b'"metadata":', table.metadata, b',"config":', _encode(table.config), b"}"))
-    return Answer(200, body, headers)
+    before = b"{" + location + b'"metadata":'
+    return Answer(200, (before, table.metadata, b',"config":' + _encode(table.config) + b"}"), headers)
 
 
 def commit_answer(table: Committed) -> Answer:
-    body = b"".join((b'{"metadata-location":', _encode(table.metadata_location), b',"metadata":', table.metadata, b"}"))
-    return Answer(200, body, [("ETag", table.etag), *findings_headers(table.findings)])
+    before = b'{"metadata-location":' + _encode(table.metadata_location) + b',"metadata":'
+    return Answer(200, (before, table.metadata, b"}"), [("ETag", table.etag), *findings_headers(table.findings)])
 
 
 def view_answer(view: LoadedView) -> Answer:
-    body = b"".join(
-        (
-            b'{"metadata-location":',
-            _encode(view.metadata_location),
-            b',"metadata":',
-            view.metadata,
-            b',"config":',
-            _encode(view.config),
-            b"}",
-        )
-    )
-    return Answer(200, body)
+    before = b'{"metadata-location":' + _encode(view.metadata_location) + b',"metadata":'
+    return Answer(200, (before, view.metadata, b',"config":' + _encode(view.config) + b"}"))
 
 
 def identifiers_answer(levels: Levels, listed: Listed[str]) -> Answer:

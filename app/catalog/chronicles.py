@@ -5,6 +5,7 @@ A chapter is one change of one table's current schema: who, when, by which clien
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -21,6 +22,11 @@ from app.spec.table import TableMetadata
 
 PAGE = 100
 PAGE_MAX = 1_000
+
+# `j12.3`: the journal before entry 12, schema 3 being current there (none: the table was created here).
+# `m.3`: the metadata from schema 3 downwards.
+_TOKEN = re.compile(r"(?:j([0-9]{1,18})\.(-1|[0-9]{1,10})?|m\.([0-9]{1,10}))", re.ASCII)
+_NO_CHANGE_YET = -1
 
 # One request reads at most this many journal entries, however few of them match.
 _SCAN = 10_000
@@ -80,6 +86,14 @@ EVERYTHING = Query()
 
 
 @dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a page starts: before this journal entry, or (None) at the schema that the table arrived with."""
+
+    entry_id: int | None = None
+    arrived: int | None = _NO_CHANGE_YET
+
+
+@dataclass(frozen=True, slots=True)
 class Chronicle:
     """A page of chapters, newest first; `next_token` None means there is nothing more. A page may be short."""
 
@@ -112,11 +126,11 @@ async def namespace_chronicle(
     """The schema changes of every table in a namespace and below it since they came here, dropped tables included."""
     home = await warehouses.warehouse(ctx, warehouse)
     await namespaces.existing(ctx, home, levels)
-    kind, before = _position(token)
-    if kind == "metadata":
+    place = _position(token)
+    if place.entry_id is None and token:
         raise _bad_token(token)
     chapters, following, _ = await _from_journal(
-        ctx, {"warehouse": home.name, "namespace": levels}, query, before, _limit(limit)
+        ctx, {"warehouse": home.name, "namespace": levels}, query, place, _limit(limit)
     )
     return Chronicle(tuple(chapters), following)
 
@@ -146,32 +160,27 @@ async def since(ctx: Context, row: Tabular, schema_id: int) -> tuple[Chapter, ..
 
 
 async def _of_table(ctx: Context, row: Tabular, query: Query, token: str | None, limit: int) -> Chronicle:
-    kind, before = _position(token)
+    place = _position(token)
     chapters: list[Chapter] = []
-    arrived: int | None = None
-    if kind == "journal":
-        chapters, following, arrived = await _from_journal(ctx, {"table_uuid": row.uuid}, query, before, limit)
+    arrived = place.arrived
+    if place.entry_id is not None or not token:
+        chapters, following, arrived = await _from_journal(ctx, {"table_uuid": row.uuid}, query, place, limit)
         if following is not None:
             return Chronicle(tuple(chapters), following)
         if arrived is None:
             return Chronicle(tuple(chapters))
-    else:
-        arrived = before
     metadata = await _metadata(ctx, row)
     upto = metadata.current_schema_id if arrived is None or arrived < 0 else arrived
     for chapter in before_arrival(metadata, row.namespace, row.name, upto):
         if len(chapters) == limit:
-            return Chronicle(tuple(chapters), f"m{chapter.to_schema_id}")
+            return Chronicle(tuple(chapters), f"m.{chapter.to_schema_id}")
         if query.takes(chapter):
             chapters.append(chapter)
     return Chronicle(tuple(chapters))
 
 
-_NO_CHANGE_YET = -1
-
-
 async def _from_journal(
-    ctx: Context, scope: Mapping[str, Any], query: Query, before: int | None, limit: int
+    ctx: Context, scope: Mapping[str, Any], query: Query, place: _Place, limit: int
 ) -> tuple[list[Chapter], str | None, int | None]:
     """Chapters, the token of the next page, and the schema that was current when the table arrived.
 
@@ -179,10 +188,10 @@ async def _from_journal(
     """
     chapters: list[Chapter] = []
     waivers: dict[str, list[WaiverUsed]] = {}
-    arrived: int | None = _NO_CHANGE_YET
+    arrived = place.arrived
     birth: Chapter | None = None
     scanned = 0
-    async for entry in _entries(ctx, scope, before):
+    async for entry in _entries(ctx, scope, place.entry_id):
         scanned += 1
         event = entry.event
         if query.since_ms is not None and event.at_ms < query.since_ms:
@@ -203,7 +212,7 @@ async def _from_journal(
         if chapter is not None and query.takes(chapter):
             chapters.append(chapter)
         if (len(chapters) == limit or scanned >= _SCAN) and birth is None:
-            return chapters, f"j{entry.entry_id}", arrived
+            return chapters, f"j{entry.entry_id}.{'' if arrived is None else arrived}", arrived
     if birth is not None and query.takes(birth):
         chapters.append(birth)
     return chapters, None, arrived
@@ -269,13 +278,16 @@ async def _metadata(ctx: Context, row: Tabular) -> TableMetadata:
     return document.metadata
 
 
-def _position(token: str | None) -> tuple[Literal["journal", "metadata"], int | None]:
+def _position(token: str | None) -> _Place:
     if not token:
-        return "journal", None
-    number = token[1:]
-    if token[0] not in "jm" or not number.isascii() or not number.isdigit() or len(number) > 18:
+        return _Place()
+    found = _TOKEN.fullmatch(token)
+    if found is None:
         raise _bad_token(token)
-    return ("journal" if token[0] == "j" else "metadata"), int(number)
+    entry_id, arrived, oldest = found.groups()
+    if entry_id is None:
+        return _Place(None, int(oldest))
+    return _Place(int(entry_id), int(arrived) if arrived else None)
 
 
 def _bad_token(token: str | None) -> BadRequest:

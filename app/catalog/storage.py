@@ -36,7 +36,14 @@ _SECRET_MARKS: Final = (
     "service-account-key",
     "connection-string",
 )
-_ENDPOINTS: Final = {"s3": "s3.endpoint", "gs": "gcs.service.host", "abfs": "adls.endpoint", "wasb": "adls.endpoint"}
+_ENDPOINTS: Final = {
+    "s3": "s3.endpoint",
+    "gs": "gcs.service.host",
+    "gcs": "gcs.service.host",
+    "abfs": "adls.endpoint",
+    "wasb": "adls.endpoint",
+}
+_SCHEMES: Final = ("file", "s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "wasb", "wasbs")
 _REGION_OF_ENDPOINTS: Final = "us-east-1"
 
 # Static keys that may be handed out, each under every name by which some engine looks for it.
@@ -65,7 +72,10 @@ def split(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def check(warehouse: Warehouse) -> None:
-    """BadRequest for an option that nothing reads, or whose value means nothing."""
+    """BadRequest for a place that no store serves, an option that nothing reads, or a value that means nothing."""
+    for place in (warehouse.location, *warehouse.allowed_locations):
+        if locations.scheme(place) not in _SCHEMES:
+            raise BadRequest(f"Unsupported location (schemes: {', '.join(_SCHEMES)}): {place}")
     for name in (*warehouse.storage, *warehouse.secrets):
         if not name.startswith(_OPTIONS):
             raise BadRequest(f"Unknown storage option: {name} (known are s3.*, gcs.*, adls.*, client.*, {CLIENT_KEYS})")
@@ -115,7 +125,7 @@ def _set_endpoint(warehouse: Warehouse, config: dict[str, str]) -> None:
 
 def _family(location: str) -> str:
     scheme = locations.scheme(location)
-    return "s3" if scheme.startswith("s3") else "abfs" if scheme.startswith("abfs") else scheme
+    return next((family for family in _ENDPOINTS if scheme.startswith(family)), scheme)
 
 
 def _keys(warehouse: Warehouse) -> dict[str, str]:

@@ -43,15 +43,19 @@ class Result:
     notes: tuple[str, ...]
 
 
-def declarations(paths: list[str]) -> list[Declaration]:
-    """Every table file in the given files and folders. NotFound when there is none: nothing is not clean."""
+def declarations(paths: list[str], root: str) -> list[Declaration]:
+    """Every table file in the given files and folders. NotFound when there is none: nothing is not clean.
+
+    In a folder, paths below it name the tables; the path of a single file does so below `root`.
+    """
     found: list[Declaration] = []
     for path in map(Path, paths):
         if path.is_dir():
             files = sorted(file for file in path.rglob("*.json") if file.is_file())
             found.extend(_declaration(file, file.relative_to(path)) for file in files)
         else:
-            found.append(_declaration(path, Path(path.name)))
+            below = path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
+            found.append(_declaration(path, below))
     if not found:
         raise NotFound(f"No table files (*.json) in {', '.join(paths)}")
     return found
@@ -65,9 +69,9 @@ def _declaration(file: Path, place: Path) -> Declaration:
     if table is None:
         if len(place.parts) < 2:
             raise BadRequest(f'{file}: say which table it is: "table": "namespace.name"')
-        table = msgspec.json.encode([*place.parts[:-1], place.stem]).decode()
+        table = _name([*place.parts[:-1], place.stem])
     elif isinstance(table, list):
-        table = msgspec.json.encode(table).decode()
+        table = _name(table)
     elif not isinstance(table, str):
         raise BadRequest(f"{file}: table must be a name or a list of levels and name")
     operation = {key: item for key, item in value.items() if key not in ("table", "tag-before-drop", "doc")}
@@ -75,6 +79,13 @@ def _declaration(file: Path, place: Path) -> Declaration:
     if "tag-before-drop" in value:
         body["tag-before-drop"] = value["tag-before-drop"]
     return Declaration(str(file), table, body)
+
+
+def _name(parts: list[Any]) -> str:
+    """As commands take it: dotted, or a JSON list where a part holds a dot itself."""
+    if all(isinstance(part, str) and "." not in part for part in parts):
+        return ".".join(parts)
+    return msgspec.json.encode(parts).decode()
 
 
 def plan(given: argparse.Namespace) -> int:
@@ -86,7 +97,7 @@ def apply(given: argparse.Namespace) -> int:
     """Plan every file first, and apply only when all of them are compatible."""
     if given.metadata:
         raise BadRequest("A metadata file cannot be applied to: leave --metadata out")
-    first = [_caught(one, given, _planned) for one in declarations(given.file)]
+    first = [_caught(one, given, _planned) for one in declarations(given.file, given.root)]
     if any(result.code != FINE for result in first):
         _print(given.format, first)
         print("icekeel: nothing was applied", file=sys.stderr)
@@ -95,7 +106,7 @@ def apply(given: argparse.Namespace) -> int:
 
 
 def _each(given: argparse.Namespace, act: Callable[[argparse.Namespace, Declaration], Result]) -> int:
-    results = [_caught(one, given, act) for one in declarations(given.file)]
+    results = [_caught(one, given, act) for one in declarations(given.file, given.root)]
     _print(given.format, results)
     return max(result.code for result in results)
 

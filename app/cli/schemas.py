@@ -26,7 +26,13 @@ def configure(command: argparse.ArgumentParser) -> None:
         ("apply", declared.apply, "make the tables what the table files say, all files being compatible"),
     ):
         action = actions.add_parser(name, help=text)
-        action.add_argument("-f", "--file", action="append", required=True, help="table file or folder; repeatable")
+        action.add_argument("-f", "--file", nargs="+", action="extend", required=True, help="table files or folders")
+        action.add_argument(
+            "--root",
+            default="tables",
+            metavar="DIR",
+            help="folder below which the path of a single file names its table (default: tables)",
+        )
         action.add_argument("--strict", action="store_true", help="exit 1 for warnings too")
         add_subject(action, formats=FORMATS)
         action.set_defaults(run=run)

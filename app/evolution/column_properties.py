@@ -27,7 +27,7 @@ COLUMN_LISTS: Final = ("write.orc.bloom.filter.columns",)
 def followed(properties: Mapping[str, str], before: Schema, after: Schema) -> tuple[dict[str, str], tuple[str, ...]]:
     """What to set and what to remove so that every setting stays with its column; nothing for a dropped column.
 
-    A setting that is there under the new name already wins.
+    A setting that is there under the new name already wins, unless it is that of a column that gives the name up.
     """
     moved = _moved(before, after)
     updates: dict[str, str] = {}
@@ -41,7 +41,7 @@ def followed(properties: Mapping[str, str], before: Schema, after: Schema) -> tu
             if name in moved:
                 removals.append(key)
                 target = moved[name]
-                if target is not None and prefix + target not in properties:
+                if target is not None and (prefix + target not in properties or target in moved):
                     updates[prefix + target] = value
         elif key in COLUMN_LISTS:
             names = [name.strip() for name in value.split(",")]

@@ -8,6 +8,7 @@ Percent signs are literal, as in every engine's file layer. What could name anot
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
@@ -98,6 +99,7 @@ def local_path(location: str) -> str:
     return "/" + "/".join(segments)
 
 
+@lru_cache(maxsize=4096)
 def _resolve(location: str) -> tuple[str, str, tuple[str, ...]]:
     """(scheme family, authority, path segments without empty ones)."""
     if _CONTROL.search(location):

@@ -9,42 +9,52 @@ from starlette.types import Receive, Scope, Send
 
 _JSON = (b"Content-Type", b"application/json")
 
+# From this size on a body in pieces is sent in pieces: joining it would copy it once more.
+_PIECEMEAL_BYTES = 64 << 10
+
 
 class Answer(Response):
     """A complete response.
 
     Starlette lower-cases header names; Java clients look `ETag` and `Cache-Control` up by exact spelling, so names are
-    written as they are here.
+    written as they are here. A body may come in pieces, so that a large document is spliced in without a copy.
     """
 
     def __init__(
         self,
         status: int = 200,
-        body: bytes = b"",
+        body: bytes | tuple[bytes, ...] = b"",
         headers: Iterable[tuple[str, str]] = (),
         *,
         content_type: str | None = None,
     ) -> None:
         self.status_code = status
-        self.body = body
         self.background = None
+        pieces = body if isinstance(body, tuple) else (body,)
+        length = sum(map(len, pieces))
+        if len(pieces) > 1 and length < _PIECEMEAL_BYTES:
+            pieces = (b"".join(pieces),)
+        self.pieces = pieces
         raw: list[tuple[bytes, bytes]] = []
-        if body:
+        if length:
             raw.append(_JSON if content_type is None else (b"Content-Type", content_type.encode("latin-1")))
         if status not in (204, 304):
-            raw.append((b"Content-Length", str(len(body)).encode("ascii")))
+            raw.append((b"Content-Length", b"%d" % length))
         for name, value in headers:
             raw.append((name.encode("latin-1"), _header_value(value)))
         self.raw_headers = raw
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        await send({"type": "http.response.body", "body": self.body})
+        *first, last = self.pieces
+        for piece in first:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": last})
 
     def without_body(self) -> Answer:
         """The same answer to a HEAD request: nothing after the headers."""
-        if self.body:
-            self.body = b""
+        if any(self.pieces):
+            self.pieces = (b"",)
             self.raw_headers = [
                 (name, value) for name, value in self.raw_headers if name not in (b"Content-Type", b"Content-Length")
             ]

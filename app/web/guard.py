@@ -8,6 +8,7 @@ comes with a foreign Origin is refused, and bodies must be JSON, which a page ca
 from __future__ import annotations
 
 import hmac
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -39,6 +40,11 @@ def is_loopback_name(host: str) -> bool:
 def _is_127(host: str) -> bool:
     parts = host.split(".")
     return len(parts) == 4 and parts[0] == "127" and all(p.isdigit() and int(p) < 256 for p in parts)
+
+
+@lru_cache(maxsize=256)
+def _is_loopback(authority: str) -> bool:
+    return is_loopback_name(host_name(authority))
 
 
 class Guard:
@@ -86,7 +92,7 @@ class Guard:
 
     def _refuse_web_pages(self, method: str, host: bytes, origin: bytes, site: bytes) -> None:
         authority = host.decode("latin-1")
-        if self._local_only and not is_loopback_name(host_name(authority)):
+        if self._local_only and not _is_loopback(authority):
             raise Forbidden(
                 f"Host {authority or '(none)'} is not a name of this machine. Without a token this server answers "
                 "loopback names only; set ICEKEEL_TOKEN to serve others"

@@ -24,7 +24,7 @@ class Protocol(ZttpProtocol):
     def send_400_response(self, msg: str) -> None:
         answer = Answer(400, malformed(msg), [("Connection", "close")])
         self.conn.send_response(400, answer.raw_headers)
-        self.conn.send_data(bytes(answer.body))
+        self.conn.send_data(b"".join(answer.pieces))
         self.conn.end_message()
         self.transport.write(self.conn.data_to_send())
         self.transport.close()

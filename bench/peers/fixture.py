@@ -45,8 +45,7 @@ def start() -> Target:
     environment = {
         "CATALOG_URI": f"jdbc:sqlite:{folder}/catalog.db?journal_mode=WAL&synchronous=FULL&busy_timeout=10000",
         "CATALOG_WAREHOUSE": f"file:{folder}/warehouse",
-        "CATALOG_CATALOG__NAME": "bench",
-        "REST_PORT": str(port),
+        "CATALOG_CATALOG_NAME": "bench",
         "CATALOG_REST_PORT": str(port),
     }
     command = ["java", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", jars]

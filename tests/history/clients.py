@@ -18,6 +18,7 @@ from tests.history.recording import Call, Outcome
 NAMESPACE = "history"
 SCHEMA = {"type": "struct", "fields": [{"id": 1, "name": "id", "type": "long", "required": False}]}
 _GIVE_UP_S = 90.0
+_HONEST = frozenset({"CommitStateUnknownException", "ServiceUnavailableException"})
 _DEFINITE = frozenset({200, 204, 400, 404, 409, 422})
 
 Json = Any
@@ -214,9 +215,13 @@ class Client(threading.Thread):
 
     def _send(self, method: str, path: str, body: Json, headers: dict[str, str]) -> httpx.Response | None:
         try:
-            return self._http.request(method, self._random.choice(self._shared.urls) + path, json=body, headers=headers)
+            url = self._random.choice(self._shared.urls) + path
+            response = self._http.request(method, url, json=body, headers=headers)
         except httpx.TransportError:
             return None
+        if response.status_code >= 500 and response.json()["error"]["type"] not in _HONEST:
+            self._shared.trouble.append(f"{method} {path}: {response.status_code} {response.text}")
+        return response
 
     def _path(self, name: str) -> str:
         return f"/v1/namespaces/{NAMESPACE}/tables/{name}"

@@ -122,7 +122,7 @@ _EDGES: dict[str, Sequence[Any]] = {
     "long": (0, 7, 2**63 - 1, -(2**63)),
     "float": (0.5, -2.0, 1.5, 1024.25),
     "double": (0.25, -1e300, 3.5),
-    "date": (0, -1, 17486, DAYS, -DAYS),
+    "date": (1, -1, 17486, DAYS, -DAYS),
     "time": (0, 86_399_999_999, 1),
     "boolean": (True, False),
     "string": ("", "a", "ü.x", "zz"),

@@ -128,7 +128,13 @@ def _default(field: NestedField, defaults: Published) -> Any:
     kind, default = defaults.get(field.field_id, default_of(field))
     if default is None:
         return BROKEN if field.required else None
-    return widened(kind, parse_value(kind, default), field.field_type)
+    value = parse_value(kind, default)
+    found = widened(kind, value, field.field_type)
+    if found is BROKEN and field.has_initial_default:
+        # A column that was promoted and dropped unwritten may come back as it was: the value must be the same.
+        own = parse_value(field.field_type, field.initial_default)
+        return own if widened(field.field_type, own, kind) == value else BROKEN
+    return found
 
 
 def _value(written: Schema, old: NestedField, new: NestedField, value: Any, defaults: Published) -> Any:

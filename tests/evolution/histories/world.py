@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from app.commit.requirements import check_table
@@ -18,7 +18,7 @@ from app.commit.tables import apply
 from app.errors import BadRequest, CommitFailed
 from app.evolution.change import Evidence
 from app.evolution.judge import judge
-from app.rules import Finding, Policy
+from app.rules import Finding, Policy, Verdict
 from app.spec.bounds import to_bytes
 from app.spec.partition import PartitionField, PartitionSpec
 from app.spec.requirement import parse_table_requirements
@@ -33,6 +33,9 @@ from tests.evolution.tables import NOW, UUID, Json
 from tests.reader.parquet_files import Row, parquet
 
 LOCATION = "s3://lake/t"
+
+
+Judge = Callable[[TableMetadata | None, TableMetadata, Evidence, Policy, int], Verdict]
 
 
 class Unsound(AssertionError):
@@ -53,8 +56,9 @@ class Outcome:
 
 
 class World:
-    def __init__(self, draw: Draw, first: Sequence[Json], version: int, refusals: Any) -> None:
+    def __init__(self, draw: Draw, first: Sequence[Json], version: int, refusals: Any, judged: Judge = judge) -> None:
         self.draw = draw
+        self._judge = judged
         self.readings = Readings()
         self.snapshots: dict[int, Written] = {}
         self.published: dict[int, tuple[Type, Any]] = {}
@@ -83,7 +87,7 @@ class World:
         ]
         self.note("create", updates)
         table = apply(None, None, parse_table_updates(updates, "$"), NOW, UUID).metadata
-        found = judge(None, table, Evidence(), Policy(), NOW)
+        found = self._judge(None, table, Evidence(), Policy(), NOW)
         if found.refused:
             raise Unwarranted(f"creation refused: {[f.message for f in found.findings if f.refuses]}")
         return table
@@ -169,7 +173,7 @@ class World:
                 raise Unwarranted(f"{act} rejected: {fault.message}\n{self.story()}") from fault
             return Outcome(False, rejected=fault.message)
         evidence = Evidence(specs_in_use=self._specs_in_use(applied.metadata) if look else None)
-        found = judge(self.table, applied.metadata, evidence, Policy(), NOW)
+        found = self._judge(self.table, applied.metadata, evidence, Policy(), NOW)
         for snapshot in written:
             self.snapshots[snapshot.snapshot_id] = snapshot
         if found.refused:
