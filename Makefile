@@ -3,7 +3,7 @@
 VENV ?= .venv
 ARGS ?=
 WORKERS ?= 2
-BENCH ?= $(filter-out __%,$(basename $(notdir $(wildcard bench/*.py))))
+BENCH ?=
 
 # The first interpreter on PATH that is new enough.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -42,10 +42,11 @@ format: $(VENV)/.lint ## rewrite the code the way lint wants it
 	$(BIN)/ruff check --fix .
 
 engines: $(VENV)/.test ## real engines, JVM, reference suites, at most 30 minutes (FULL=1: the long proofs)
+	$(if $(ARGS),,TEST_BACKEND=postgresql+s3 $(PYTEST) -m "not engines" -n $(WORKERS) --dist loadfile tests/http tests/cases)
 	FULL=$(FULL) $(PYTEST) -m engines --session-timeout $(if $(FULL),7200,1800) --timeout $(if $(FULL),3600,900) $(ARGS)
 
-bench: $(VENV)/.test ## measure (BENCH="judge" for one of bench/*.py, ARGS are passed on)
-	@for name in $(BENCH); do echo "== bench/$$name.py"; $(BIN)/python -m bench.$$name $(ARGS) || exit 1; done
+bench: $(VENV)/.test ## measure the server (FULL=1: beside its peers; BENCH=judge or BENCH=start for one part; ARGS are passed on)
+	$(BIN)/python -m bench$(if $(BENCH),.$(BENCH)) $(if $(and $(FULL),$(if $(BENCH),,1)),--full) $(ARGS)
 
 openapi: install ## write the OpenAPI documents again
 	$(BIN)/icekeel openapi > openapi/icekeel.json

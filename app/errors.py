@@ -194,6 +194,15 @@ class ObjectsUnavailable(Unavailable):
     """The object store did not answer or refused; nothing may be assumed about the object."""
 
 
+class CorruptMetadata(IcekeelError):
+    """The stored metadata file of a table or view that is here cannot be read, or is another's: not the caller's
+    doing, and nothing that a new attempt cures. `path` is the JSON path of the fault."""
+
+    def __init__(self, location: str, reason: str, path: str = "$") -> None:
+        super().__init__(f"Stored metadata file {location} is damaged: {reason} (at {path})", location=location)
+        self.path = path
+
+
 class UnreadableFile(IcekeelError):
     """A data file cannot be read under the requested schema."""
 

@@ -24,7 +24,7 @@ from app.catalog.background import Background
 from app.catalog.context import Caches, Context, Limits
 from app.catalog.documents import Documents
 from app.catalog.warehouses import ensure_warehouse, tell_of_keys
-from app.errors import BadSettings
+from app.errors import BadRequest, BadSettings
 from app.objects import WarehouseObjects
 from app.ports import Store, Warehouse
 from app.settings import Settings
@@ -86,7 +86,7 @@ def create_app(settings: Settings) -> FastAPI:
         background = Background(context)
         await context.store.open()
         try:
-            await ensure_warehouse(context, default_warehouse(settings))
+            await _ensure_default(context, settings)
             await tell_of_keys(context)
             await background.start()
             settle_memory()
@@ -116,14 +116,14 @@ def prepare(settings: Settings) -> None:
     """Make everything ready that a start needs, or raise the one line that says why it cannot be.
 
     The embedded database is created or upgraded; any other must be up to date (SchemaOutOfDate) and reachable
-    (Unavailable). The default warehouse exists afterwards (BadRequest for a location that cannot be one).
+    (Unavailable). The default warehouse exists afterwards (BadSettings for a location or options that cannot be).
     """
 
     async def ready() -> None:
         context = create_context(settings)
         try:
             await context.store.open()
-            await ensure_warehouse(context, default_warehouse(settings))
+            await _ensure_default(context, settings)
         finally:
             await context.store.close()
             await context.objects.close()
@@ -143,6 +143,7 @@ def create_context(settings: Settings, store: Store | None = None) -> Context:
     limits = Limits(
         allowed_locations=settings.allowed_locations,
         local_roots=settings.local_roots,
+        callers_known=settings.secret is not None,
         idempotency_lifetime_ms=settings.idempotency_lifetime * 1000,
         queue_length=settings.commit_queue,
     )
@@ -166,6 +167,13 @@ def default_warehouse(settings: Settings) -> Warehouse:
         storage=shown,
         secrets=secret,
     )
+
+
+async def _ensure_default(context: Context, settings: Settings) -> None:
+    try:
+        await ensure_warehouse(context, default_warehouse(settings))
+    except BadRequest as error:
+        raise BadSettings(f"ICEKEEL_WAREHOUSE, ICEKEEL_WAREHOUSE_OPTIONS: {error.message}") from None
 
 
 def check_exposure(settings: Settings) -> None:

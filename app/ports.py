@@ -188,8 +188,8 @@ class DropNamespace(Record, frozen=True, kw_only=True):
 class CreateTabular(Record, frozen=True, kw_only=True):
     """NoSuchNamespace; AlreadyExists for a taken name (table or view) or uuid (ValidationFailed).
 
-    With `exclusive_location`, ValidationFailed when another table or view of the warehouse lies at, above or below
-    `location`.
+    `roots` are the places outside `location` that its files may lie in. With `exclusive_location`, ValidationFailed
+    when another table or view of the warehouse has its location or a root at, above or below any of these places.
     """
 
     warehouse: str
@@ -202,12 +202,14 @@ class CreateTabular(Record, frozen=True, kw_only=True):
     columns: Columns
     exclusive_location: bool
     now_ms: int
+    roots: tuple[str, ...] = ()
 
 
 class SwapTabular(Record, frozen=True, kw_only=True):
     """Move the pointer from `expected` to `metadata_location`; SwapLost unless exactly that row still matches.
 
-    `location` and `uuid` are stored too; `exclusive_location` as in CreateTabular (checked only if location changes).
+    `location` and `uuid` are stored too, and `roots` unless None, which leaves them; `exclusive_location` as in
+    CreateTabular, for those places that the row did not have before.
     """
 
     tabular_id: int
@@ -218,6 +220,7 @@ class SwapTabular(Record, frozen=True, kw_only=True):
     columns: Columns
     exclusive_location: bool
     now_ms: int
+    roots: tuple[str, ...] | None = None
 
 
 class DropTabular(Record, frozen=True, kw_only=True):
@@ -384,7 +387,8 @@ class Store(Protocol):
         """
 
     async def locations_overlapping(self, warehouse: str, location: str, *, besides_uuid: str | None) -> tuple[str, ...]:
-        """Dotted names of live tables and views whose location is at, above or below `location` (spelling-insensitive)."""
+        """Dotted names of live tables and views whose location or a root of whose is at, above or below `location`
+        (spelling-insensitive)."""
 
     async def key(self, warehouse: str, key: str, now_ms: int) -> KeyRecord | None: ...
 
@@ -460,6 +464,16 @@ class Objects(Protocol):
 
     async def remove_empty_folders(self, location: str) -> None:
         """Remove `location` and the folders below it that are empty, where folders exist; never fails."""
+
+    async def resolved(self, location: str) -> str:
+        """`location` with symbolic links followed, where these exist. Forbidden when it then lies outside."""
+
+    async def establish(self, location: str) -> None:
+        """Make the folder of a warehouse, where folders exist. Nothing else ever makes it: a disk that is not mounted
+        shall be missed, not replaced. ObjectsUnavailable, BadRequest."""
+
+    async def check_root(self, location: str) -> None:
+        """ObjectsUnavailable when the folder of a warehouse is not there, where folders exist."""
 
 
 class ObjectStores(Protocol):

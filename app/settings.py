@@ -7,6 +7,7 @@ import binascii
 import difflib
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,11 +16,13 @@ from urllib.parse import quote
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from app.errors import BadSettings
+from app.catalog import storage
+from app.errors import BadRequest, BadSettings
 from app.spec.location import is_local
 
 ENVIRONMENT_PREFIX = "ICEKEEL_"
 _KEY_BYTES = 32
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
 
 # Variables of the command line's clients; the server does not read them.
 CLIENT_VARIABLES = frozenset({"URI"})
@@ -49,11 +52,41 @@ def _none_if_empty(value: object) -> object:
     return None if value == "" else value
 
 
+def _not_blank(value: object) -> object:
+    """An empty text would become the working directory."""
+    if isinstance(value, str) and not value.strip():
+        raise ValueError("must name a folder; it is empty")
+    return value
+
+
+def _usable_token(value: SecretStr | None) -> SecretStr | None:
+    """A token that no client can send would lock everybody out, and an empty one let everybody in."""
+    text = None if value is None else value.get_secret_value()
+    if text is None:
+        return value
+    if not text.strip():
+        raise ValueError("is empty: set it to a long random string (openssl rand -hex 32), or unset it")
+    if text.strip().lower() == "none":
+        raise ValueError("must not be None, which clients send when they have no token")
+    if text != text.strip() or _CONTROL.search(text):
+        raise ValueError("must not begin or end with blanks, nor hold control characters: no header can carry them")
+    return value
+
+
+def _place(text: str) -> str:
+    try:
+        storage.check_place(text)
+    except BadRequest as error:
+        raise ValueError(error.message) from None
+    return text
+
+
 def _expanded(path: Path) -> Path:
     return Path(os.path.abspath(path.expanduser()))
 
 
-Locations = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+Location = Annotated[str, AfterValidator(_place)]
+Locations = Annotated[tuple[Location, ...], NoDecode, BeforeValidator(_split)]
 Options = Annotated[dict[str, str], NoDecode, BeforeValidator(_decoded)]
 
 
@@ -62,7 +95,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, frozen=True, extra="forbid")
 
-    home: Annotated[Path, AfterValidator(_expanded)] = Field(
+    home: Annotated[Path, BeforeValidator(_not_blank), AfterValidator(_expanded)] = Field(
         default=Path("~/.icekeel"),
         validate_default=True,
         description="Folder of the embedded database and warehouse; made on start.",
@@ -73,7 +106,7 @@ class Settings(BaseSettings):
     database_url: Annotated[str | None, BeforeValidator(_none_if_empty)] = Field(
         default=None, description="sqlite:///PATH or postgresql://...; default: SQLite in the home."
     )
-    warehouse: Annotated[str | None, BeforeValidator(_none_if_empty)] = Field(
+    warehouse: Annotated[Location | None, BeforeValidator(_none_if_empty)] = Field(
         default=None, description="Location of the default warehouse; default: `warehouse` in the home."
     )
     warehouse_options: Options = Field(
@@ -84,7 +117,7 @@ class Settings(BaseSettings):
     allowed_locations: Locations = Field(
         default=(), description="Locations, comma-separated, that tables may use beside their warehouse."
     )
-    token: Annotated[SecretStr | None, BeforeValidator(_none_if_empty)] = Field(
+    token: Annotated[SecretStr | None, AfterValidator(_usable_token)] = Field(
         default=None, description="Bearer token that every request must carry."
     )
     secret_key: Annotated[SecretStr | None, BeforeValidator(_none_if_empty)] = Field(

@@ -37,7 +37,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="peers, more rounds, longer slices")
     parser.add_argument("--peer", action="append", default=[], choices=sorted(peers.PEERS), help="start this peer too")
     parser.add_argument("--target", action="append", default=[], metavar="NAME=URL", help="a server that is running")
-    parser.add_argument("--only", action="append", default=[], metavar="TEXT", help="workloads whose name has this text")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="TEXT", help="workloads whose name has this text"
+    )
     parser.add_argument("--rounds", type=int, help="rounds (2, full: 3)")
     parser.add_argument("--scale", type=float, help="length of a slice (1, full: 2)")
     parser.add_argument("--listed", type=int, default=1_000, help="tables in the listed namespace")
@@ -99,7 +101,11 @@ class Run:
         target.connect()
         full = target.name != "icekeel-cold"
         tables.seed(target, listed=self.given.listed if full else 0)
-        if target.name == "icekeel" and isinstance(target, Started) and any("1,000,000" in w.name for w in self.workloads):
+        if (
+            target.name == "icekeel"
+            and isinstance(target, Started)
+            and any("1,000,000" in w.name for w in self.workloads)
+        ):
             tables.million(target, next((target.folder / "home").glob("*.db")), self.given.million)
         print(f"seeded {target.name} in {time.monotonic() - began:.1f} s", flush=True)
 
@@ -152,7 +158,9 @@ class Run:
                 shown.append(f"{name} skipped: {cell['skipped']}")
             else:
                 flaw = f" {cell['errors']} ERRORS {cell['first_error']}" if cell["errors"] else ""
-                shown.append(f"{name} {cell['server_cpu_us']} us, {cell['per_second']}/s, p99 {cell['p99_us']} us{flaw}")
+                shown.append(
+                    f"{name} {cell['server_cpu_us']} us, {cell['per_second']}/s, p99 {cell['p99_us']} us{flaw}"
+                )
         return f"{workload.name:34} " + " | ".join(shown)
 
     def row(self, workload: str) -> dict[str, Json]:
@@ -222,7 +230,9 @@ def main() -> int:
     measured = ratios(results)
     worse = budget.slower(measured)
     for name, before, now in worse:
-        print(f"SLOWER {name}: {now:.2f} turns of the calibration loop, accepted {before:.2f} (+{now / before - 1:.0%})")
+        print(
+            f"SLOWER {name}: {now:.2f} turns of the calibration loop, accepted {before:.2f} (+{now / before - 1:.0%})"
+        )
     if not worse:
         print("nothing got slower than the budget allows")
     if given.accept:

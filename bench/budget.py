@@ -48,5 +48,7 @@ def slower(ratios: dict[str, float]) -> list[tuple[str, float, float]]:
     """(workload, accepted ratio, ratio now) of what got slower by more than the tolerance."""
     known = accepted()
     return [
-        (name, known[name], ratio) for name, ratio in ratios.items() if name in known and ratio > known[name] * TOLERANCE
+        (name, known[name], ratio)
+        for name, ratio in ratios.items()
+        if name in known and ratio > known[name] * TOLERANCE
     ]

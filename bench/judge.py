@@ -65,8 +65,12 @@ def document(width: int, versions: int, snapshots: int) -> bytes:
             "last-column-id": width + 5,
             "schemas": schemas,
             "current-schema-id": versions - 1,
-            "partition-specs": [{"spec-id": 0, "fields": [
-                {"source-id": 5, "field-id": 1000, "name": "day_part", "transform": "bucket[16]"}]}],
+            "partition-specs": [
+                {
+                    "spec-id": 0,
+                    "fields": [{"source-id": 5, "field-id": 1000, "name": "day_part", "transform": "bucket[16]"}],
+                }
+            ],
             "default-spec-id": 0,
             "last-partition-id": 1000,
             "sort-orders": [{"order-id": 0, "fields": []}],

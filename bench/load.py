@@ -2,9 +2,9 @@
 
 A job names a server, the processes to charge, and a script that every client runs:
 
-  requests  the client's own list of requests, over and over; `@N@` in a body is the client's counter, `@P@` the one before, `@S@` the
-            counter less `sequence_base`
-  contend   append to one hot table as engines do: load, commit with a requirement on main, on 409 back off and load again
+  requests  the client's own list of requests, over and over; in a path or body `@N@` is the client's counter,
+            `@P@` the one before, `@S@` the counter less `sequence_base`
+  contend   append to one hot table as engines do: load, commit with a requirement on main, on 409 back off and load
 
 Closed loop: every client sends its next request when the last one is answered, for `seconds` or until each has sent
 `count`. Open loop: requests arrive at `rate` a second whatever the server does; latency counts from the arrival.
@@ -43,7 +43,9 @@ class Tally:
 
     def start(self, clients: int) -> None:
         now = time.perf_counter()
-        self.__init__()  # type: ignore[misc]
+        self.latencies = []
+        self.conflicts = self.errors = 0
+        self.first_error = ""
         self.by_client = dict.fromkeys(range(clients), 0)
         self.last = dict.fromkeys(range(clients), now)
         self.longest_gap = dict.fromkeys(range(clients), 0.0)

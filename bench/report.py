@@ -35,7 +35,9 @@ def markdown(results: Json) -> str:
         ("idle_rss_mb", "idle RSS, MB"),
         ("loaded_rss_mb", "RSS after the run, MB"),
     ):
-        lines.append(f"| {label} | " + " | ".join(str(results["start"].get(name, {}).get(key, "")) for name in names) + " |")
+        lines.append(
+            f"| {label} | " + " | ".join(str(results["start"].get(name, {}).get(key, "")) for name in names) + " |"
+        )
     lines += ["", "## One hot table, 32 clients", ""]
     for name, cell in results["workloads"].get("32 clients on one table", {}).items():
         if "requests" in cell:
@@ -53,8 +55,8 @@ def _preamble(results: Json) -> list[str]:
     return [
         f"{machine['date']}, {machine['cores']} cores, Python {machine['python']}, load average {machine['load']}; "
         f"one turn of the calibration loop {results['calibration_us']:.1f} us of CPU.",
-        f"Servers took turns, workload by workload, {results['rounds']} rounds; SQLite and local disk everywhere; the load "
-        "generator is another process on the same cores and asks for no compression.",
+        f"Servers took turns, workload by workload, {results['rounds']} rounds; SQLite and local disk everywhere; the "
+        "load generator is another process on the same cores and asks for no compression.",
     ]
 
 
@@ -91,16 +93,19 @@ def svg(results: Json) -> str:
         parts.append(f'<rect x="{x}" y="27" width="10" height="10" fill="{_COLOURS[at % len(_COLOURS)]}"/>')
         parts.append(f'<text x="{x + 14}" y="36">{escape(name)}</text>')
     for power in range(1, 7):
-        x = left + _length(10**power, width)
-        parts.append(f'<line x1="{x:.0f}" y1="{top - 4}" x2="{x:.0f}" y2="{height - 22}" stroke="#ddd"/>')
-        parts.append(f'<text x="{x:.0f}" y="{height - 8}" text-anchor="middle">{10**power:,}</text>')
-    y = top
+        at_x = left + _length(10**power, width)
+        parts.append(f'<line x1="{at_x:.0f}" y1="{top - 4}" x2="{at_x:.0f}" y2="{height - 22}" stroke="#ddd"/>')
+        parts.append(f'<text x="{at_x:.0f}" y="{height - 8}" text-anchor="middle">{10**power:,}</text>')
+    y = float(top)
     for workload, bars in rows:
-        parts.append(f'<text x="{left - 8}" y="{y + len(bars) * bar / 2 + 4:.0f}" text-anchor="end">{escape(workload)}</text>')
+        parts.append(
+            f'<text x="{left - 8}" y="{y + len(bars) * bar / 2 + 4:.0f}" text-anchor="end">{escape(workload)}</text>'
+        )
         for at, value in bars:
             long = _length(value, width)
-            parts.append(f'<rect x="{left}" y="{y}" width="{long:.1f}" height="{bar - 1}" fill="{_COLOURS[at % len(_COLOURS)]}"/>')
-            parts.append(f'<text x="{left + long + 4:.0f}" y="{y + 8}" font-size="9">{value:,.0f}</text>')
+            fill = _COLOURS[at % len(_COLOURS)]
+            parts.append(f'<rect x="{left}" y="{y:.0f}" width="{long:.1f}" height="{bar - 1}" fill="{fill}"/>')
+            parts.append(f'<text x="{left + long + 4:.0f}" y="{y + 8:.0f}" font-size="9">{value:,.0f}</text>')
             y += bar
         y += 8
     return "\n".join([*parts, "</svg>"]) + "\n"

@@ -61,7 +61,8 @@ def make(target: Target, space: str, name: str, snapshots: int = 0) -> None:
         now = time.time_ns() // 1_000_000
         upto = min(start + _BATCH, snapshots)
         updates: list[Json] = [
-            {"action": "add-snapshot", "snapshot": snapshot(number, now, folder)} for number in range(start + 1, upto + 1)
+            {"action": "add-snapshot", "snapshot": snapshot(number, now, folder)}
+            for number in range(start + 1, upto + 1)
         ]
         main = {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch"}
         updates.append({**main, "snapshot-id": FIRST_SNAPSHOT + upto})

@@ -84,7 +84,7 @@ def _properties(target: Target) -> Json:
 
 def _add_schema(target: Target) -> Json:
     """Each commit renames the last column: a new schema, made current, of the table with 100 snapshots."""
-    updates = [
+    updates: list[Json] = [
         {"action": "add-schema", "schema": tables.schema("renamed_@N@")},
         {"action": "set-current-schema", "schema-id": -1},
     ]
@@ -101,7 +101,7 @@ def _append(name: str) -> Made:
             raise RuntimeError(f"{target.name}: {name} is not where the last round should have left it")
         fresh = {**tables.snapshot(7, loaded["last-updated-ms"], loaded["location"]), "sequence-number": "@S@"}
         fresh |= {"snapshot-id": "@N@", "parent-snapshot-id": "@P@"}
-        updates = [
+        updates: list[Json] = [
             {"action": "add-snapshot", "snapshot": fresh},
             {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": "@N@"},
         ]
@@ -126,7 +126,10 @@ def _many(target: Target) -> Json:
 
 def _hot(target: Target) -> Json:
     path = _table("hot")(target)
-    return {"script": "contend", "scripts": [{"requests": [{"method": "GET", "path": path}, {"method": "POST", "path": path}]}]}
+    return {
+        "script": "contend",
+        "scripts": [{"requests": [{"method": "GET", "path": path}, {"method": "POST", "path": path}]}],
+    }
 
 
 def _transaction(target: Target) -> Json:
@@ -189,7 +192,7 @@ ALL: tuple[Workload, ...] = (
     Workload("floor 304", _floor(304, 304), FLOOR),
     Workload("config", _get(lambda target: f"{target.base}/v1/config")),
     Workload("load 5 snapshots", _get(_table("t5"))),
-    Workload("load 5 snapshots, open loop", _get(_table("t5")), rate=300, clients=32),
+    Workload("load 5 snapshots, open loop", _get(_table("t5")), rate=100, clients=16),
     Workload("load 1,000 snapshots", _get(_table("t1000")), clients=4),
     Workload("load 10,000 snapshots", _get(_table("t10000")), clients=2, seconds=1.0),
     Workload("load 5 snapshots, cold", _get(_table("t5")), COLD),

@@ -151,9 +151,7 @@ async def table_history(request: Request) -> Answer:
     """Show every schema change of a table: who, when, by which client, and what, by field id."""
     token, limit, query = _history(request)
     return _chapters(
-        await chronicles.table_chronicle(
-            reading.context(request), *_table(request), query, token=token, limit=limit
-        )
+        await chronicles.table_chronicle(reading.context(request), *_table(request), query, token=token, limit=limit)
     )
 
 
@@ -191,9 +189,7 @@ async def namespace_history(request: Request) -> Answer:
 async def column(request: Request) -> Answer:
     """Tell the life of one field id: its names, types, positions, when it was dropped, and what still carries it."""
     field_id = _number(reading.segment(request, "field_id"), "field id")
-    return json_answer(
-        life_json(await chronicles.column_life(reading.context(request), *_table(request), field_id))
-    )
+    return json_answer(life_json(await chronicles.column_life(reading.context(request), *_table(request), field_id)))
 
 
 def _table(request: Request) -> tuple[str, tuple[str, ...], str]:

@@ -48,6 +48,7 @@ STATUSES: Mapping[type[Exception], tuple[int, str]] = {
     errors.OutcomeUnknown: UNKNOWN,
     errors.Unavailable: (503, "ServiceUnavailableException"),
     errors.SchemaOutOfDate: (503, "ServiceUnavailableException"),
+    errors.CorruptMetadata: (500, "CorruptMetadataException"),
     errors.IcekeelError: INTERNAL,
 }
 
@@ -88,7 +89,9 @@ class ErrorTable:
             return _of_framework(error, scope)
         status, kind = status_of(error)
         if status == 500 and _is_commit(scope):
-            status, kind = UNKNOWN
+            # What could not even be read was surely not changed, and clients keep their files on 503 too.
+            damaged = isinstance(error, errors.CorruptMetadata)
+            status, kind = STATUSES[errors.Unavailable] if damaged else UNKNOWN
         findings: Sequence[Finding] = ()
         headers: list[tuple[str, str]] = []
         if isinstance(error, errors.EvolutionRefused):

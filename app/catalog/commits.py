@@ -177,7 +177,9 @@ async def _base(ctx: Context, home: Warehouse, row: Tabular) -> Document[TableMe
     """The document that the row names. SwapLost when it was trimmed because the pointer has moved on since."""
     objects = ctx.objects.of(home)
     try:
-        return await ctx.caches.documents.table(objects, row.metadata_location, ctx.limits.document_bytes)
+        return await ctx.caches.documents.table(
+            objects, row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
+        )
     except NotFound:
         now = await ctx.store.tabular_by_id(row.tabular_id)
         if now is None or now.metadata_location == row.metadata_location:

@@ -22,11 +22,13 @@ class Limits:
     `allowed_locations` (the setting ICEKEEL_ALLOWED_LOCATIONS) are the prefixes that the server may touch beside each
     warehouse's own. `commit_attempts` counts lost swaps that are tried again before the client is told to do so.
     `queue_length` is how many commits may wait for one table before the next is turned away. `local_roots` are the
-    folders of the server's disk in which warehouses may be made; None means anywhere.
+    folders of the server's disk in which warehouses may be made; None means anywhere. `callers_known` says that nobody
+    comes this far without a token.
     """
 
     allowed_locations: tuple[str, ...] = ()
     local_roots: tuple[str, ...] | None = None
+    callers_known: bool = True
     default_warehouse: str = DEFAULT_WAREHOUSE
     idempotency_lifetime_ms: int = 30 * 60_000
     idempotency_grace_ms: int = 5 * 60_000

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from app.errors import NotFound, ObjectMissing, SpecError
+from app.errors import CorruptMetadata, NotFound, ObjectMissing, SpecError
 from app.ports import Objects
 from app.spec import metadata_file
 from app.spec.codec import decode, encode
@@ -90,23 +90,32 @@ class Documents:
     def __contains__(self, location: str) -> bool:
         return location in self._entries
 
-    async def table(self, objects: Objects, location: str, limit: int) -> Document[TableMetadata]:
-        """The table metadata at `location`. NotFound: the file has vanished; SpecError: no reader could load it."""
-        held = self._get(location)
-        if held is not None and isinstance(held.metadata, TableMetadata):
-            return held
-        return await self._read(objects, location, limit, TABLE)
+    async def table(
+        self, objects: Objects, location: str, limit: int, *, uuid: str | None = None
+    ) -> Document[TableMetadata]:
+        """The table metadata that a pointer names; `uuid` is that of the pointer's table.
 
-    async def view(self, objects: Objects, location: str, limit: int) -> Document[ViewMetadata]:
-        """The view metadata at `location`; failures as in `table`."""
+        NotFound: the file has vanished. CorruptMetadata: no reader could load it, or it is another table's.
+        """
         held = self._get(location)
-        if held is not None and isinstance(held.metadata, ViewMetadata):
-            return held
-        return await self._read(objects, location, limit, VIEW)
+        if held is None or not isinstance(held.metadata, TableMetadata):
+            held = await self._read(objects, location, limit, TABLE)
+        _check_owner(location, uuid, held.metadata.table_uuid, "table-uuid")
+        return held
 
-    async def refs_only(self, objects: Objects, location: str, limit: int) -> bytes:
+    async def view(
+        self, objects: Objects, location: str, limit: int, *, uuid: str | None = None
+    ) -> Document[ViewMetadata]:
+        """The view metadata that a pointer names; failures as in `table`."""
+        held = self._get(location)
+        if held is None or not isinstance(held.metadata, ViewMetadata):
+            held = await self._read(objects, location, limit, VIEW)
+        _check_owner(location, uuid, held.metadata.view_uuid, "view-uuid")
+        return held
+
+    async def refs_only(self, objects: Objects, location: str, limit: int, *, uuid: str | None = None) -> bytes:
         """The document with only those snapshots that a branch or tag points to directly."""
-        document = await self.table(objects, location, limit)
+        document = await self.table(objects, location, limit, uuid=uuid)
         if document.refs_only is None:
             rendered = await aside(len(document.data), render_refs_only, document.metadata)
             if document.refs_only is None:
@@ -156,7 +165,10 @@ class Documents:
         return document
 
     async def _read_and_keep(self, objects: Objects, location: str, limit: int, form: Form[M]) -> Document[M]:
-        document = await read_afresh(objects, location, limit, form)
+        try:
+            document = await read_afresh(objects, location, limit, form)
+        except SpecError as fault:
+            raise CorruptMetadata(location, fault.reason, fault.path) from fault
         self.keep(location, document)
         return document
 
@@ -178,6 +190,12 @@ async def read_afresh(objects: Objects, location: str, limit: int, form: Form[M]
         return await aside(len(data), form.document, data)
     except SpecError as fault:
         raise SpecError(f"Cannot read metadata file {location}: {fault.reason}", fault.path) from fault
+
+
+def _check_owner(location: str, wanted: str | None, found: str | None, member: str) -> None:
+    """A document without a uuid (format version 1) may be anybody's."""
+    if wanted is not None and found is not None and wanted.lower() != found.lower():
+        raise CorruptMetadata(location, f"it belongs to {found}, not to {wanted}", f"$.{member}")
 
 
 R = TypeVar("R")

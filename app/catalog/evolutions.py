@@ -102,9 +102,7 @@ async def check_operations(
     return await _assessed(ctx, home, row, base, made.updates)
 
 
-async def apply_change(
-    ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str, wish: Wish
-) -> Applied:
+async def apply_change(ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str, wish: Wish) -> Applied:
     """Plan and commit. NoSuchTable, ValidationFailed, EvolutionRefused, and CommitFailed when the operations no longer
     mean what they meant, or the plan is not the one that `plan_hash` stands for."""
     home = await warehouses.fresh_warehouse(ctx, warehouse)
@@ -140,7 +138,11 @@ async def _present(
     home = await warehouses.warehouse(ctx, warehouse)
     row = await places.table(ctx, home, levels, name)
     objects = ctx.objects.of(home)
-    return home, row, await ctx.caches.documents.table(objects, row.metadata_location, ctx.limits.document_bytes)
+    return (
+        home,
+        row,
+        await ctx.caches.documents.table(objects, row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid),
+    )
 
 
 async def _assessed(

@@ -40,6 +40,10 @@ def check(ctx: Context, warehouse: Warehouse, location: str, what: str) -> None:
     """BadRequest unless the server may touch `location`; `what` names its use in the message."""
     if not spec_location.is_absolute(location):
         raise BadRequest(f"Invalid {what}: {location!r} is not an absolute location")
+    try:
+        spec_location.canonical(location)
+    except BadRequest as error:
+        raise BadRequest(f"Invalid {what}: {error.message.removeprefix('Invalid location: ')}") from None
     if not may_touch(ctx, warehouse, location):
         raise BadRequest(
             f"Invalid {what}: {location} lies outside warehouse {warehouse.name} ({warehouse.location}). "

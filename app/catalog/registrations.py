@@ -68,7 +68,7 @@ async def unregister_table(ctx: Context, caller: Caller, warehouse: str, levels:
             for _ in range(ctx.limits.commit_attempts):
                 row = await places.table(ctx, home, levels, name)
                 document = await ctx.caches.documents.table(
-                    ctx.objects.of(home), row.metadata_location, ctx.limits.document_bytes
+                    ctx.objects.of(home), row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
                 )
                 try:
                     await tabulars.remove(ctx, caller, home, row, key, {"file": row.metadata_location})
@@ -146,7 +146,7 @@ async def _before(ctx: Context, home: Warehouse, row: Tabular) -> TableMetadata 
     """The version that an overwrite replaces, for the journal; None when it cannot be read, which overwriting cures."""
     try:
         document = await ctx.caches.documents.table(
-            ctx.objects.of(home), row.metadata_location, ctx.limits.document_bytes
+            ctx.objects.of(home), row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
         )
     except IcekeelError:
         return None

@@ -32,7 +32,9 @@ async def table_policy(ctx: Context, warehouse: str, levels: Levels, name: str) 
     home = await warehouses.warehouse(ctx, warehouse)
     row = await places.table(ctx, home, levels, name)
     objects = ctx.objects.of(home)
-    document = await ctx.caches.documents.table(objects, row.metadata_location, ctx.limits.document_bytes)
+    document = await ctx.caches.documents.table(
+        objects, row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
+    )
     policy = await judgement.policy(ctx, Scope.of(row), None, document.metadata)
     settings = judgement.nearest_last(await ctx.store.policy(home.name, levels, row.uuid))
     return tuple(

@@ -13,16 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from app.catalog.storage_options import CLIENT_ENDPOINT, CLIENT_KEYS, check_name
 from app.errors import BadRequest
 from app.ports import Warehouse
 from app.spec import location as locations
 
-CLIENT_ENDPOINT: Final = "icekeel.client.endpoint"
-CLIENT_KEYS: Final = "icekeel.client.keys"
-
 # Options that a client's own FileIO understands; everything else is the server's business.
 _CLIENT_OPTIONS: Final = ("s3.", "client.", "gcs.", "adls.", "io-impl")
-_OPTIONS: Final = (*_CLIENT_OPTIONS, CLIENT_ENDPOINT, CLIENT_KEYS)
 
 # Parts of the names of options that only the server may see.
 _SECRET_MARKS: Final = (
@@ -74,11 +71,9 @@ def split(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
 def check(warehouse: Warehouse) -> None:
     """BadRequest for a place that no store serves, an option that nothing reads, or a value that means nothing."""
     for place in (warehouse.location, *warehouse.allowed_locations):
-        if locations.scheme(place) not in _SCHEMES:
-            raise BadRequest(f"Unsupported location (schemes: {', '.join(_SCHEMES)}): {place}")
+        check_place(place)
     for name in (*warehouse.storage, *warehouse.secrets):
-        if not name.startswith(_OPTIONS):
-            raise BadRequest(f"Unknown storage option: {name} (known are s3.*, gcs.*, adls.*, client.*, {CLIENT_KEYS})")
+        check_name(name)
     endpoint = warehouse.storage.get(CLIENT_ENDPOINT, "true")
     if endpoint not in ("true", "false") and not endpoint.startswith(("http://", "https://")):
         raise BadRequest(f"Storage option {CLIENT_ENDPOINT} is true, false or an http(s) URL, not {endpoint!r}")
@@ -86,6 +81,16 @@ def check(warehouse: Warehouse) -> None:
         raise BadRequest(f"Storage option {CLIENT_KEYS} is true or false")
     if hands_out_keys(warehouse) and not _keys(warehouse):
         raise BadRequest(f"Warehouse {warehouse.name} has no static keys that {CLIENT_KEYS} could hand out")
+
+
+def check_place(place: str) -> None:
+    """BadRequest unless `place` is an absolute location, of a plain form, of a scheme that some store serves."""
+    canonical = locations.canonical(place)
+    if locations.scheme(place) not in _SCHEMES:
+        raise BadRequest(f"Unsupported location (schemes: {', '.join(_SCHEMES)}): {place}")
+    bucket, at, account = canonical.partition("://")[2].partition("/")[0].partition("@")
+    if locations.scheme(place).startswith(("abfs", "wasb")) and not (bucket and at and account):
+        raise BadRequest(f"An Azure location is abfss://container@account-host/path: {place}")
 
 
 def hands_out_keys(warehouse: Warehouse) -> bool:

@@ -204,7 +204,7 @@ async def _load(
     if etags.matches(if_none_match, tag):
         return NotModified(tag)
     if snapshots == etags.REFS:
-        data = await ctx.caches.documents.refs_only(objects, file, limit)
+        data = await ctx.caches.documents.refs_only(objects, file, limit, uuid=row.uuid)
     else:
-        data = (await ctx.caches.documents.table(objects, file, limit)).data
+        data = (await ctx.caches.documents.table(objects, file, limit, uuid=row.uuid)).data
     return LoadedTable(file, data, config, tag)

@@ -81,7 +81,7 @@ async def load_view(ctx: Context, caller: Caller, warehouse: str, levels: Levels
     if objects.local and await objects.stat(file) is None:
         ctx.caches.documents.forget(file)
         raise NotFound(ObjectMissing(file).message, location=file)
-    document = await ctx.caches.documents.view(objects, file, ctx.limits.document_bytes)
+    document = await ctx.caches.documents.view(objects, file, ctx.limits.document_bytes, uuid=row.uuid)
     ctx.caches.observations.saw(row.uuid, caller.client, caller.client_version, "load", ctx.clock.now_ms())
     return LoadedView(file, document.data, view_config(home))
 
@@ -197,7 +197,9 @@ async def _next_version(
     updates: Sequence[ViewUpdate],
 ) -> Draft:
     row = await places.view(ctx, home, levels, name)
-    document = await ctx.caches.documents.view(ctx.objects.of(home), row.metadata_location, ctx.limits.document_bytes)
+    document = await ctx.caches.documents.view(
+        ctx.objects.of(home), row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
+    )
     base = document.metadata
     commit_requirements.check_view(tuple(requirements), base)
     applied = commit_views.apply(base, tuple(updates), ctx.clock.now_ms())

@@ -11,7 +11,15 @@ import msgspec
 
 from app.catalog import storage
 from app.catalog.context import Context
-from app.errors import AlreadyExists, BadRequest, CommitFailed, NamespaceNotEmpty, NoSuchWarehouse, SwapLost
+from app.errors import (
+    AlreadyExists,
+    BadRequest,
+    CommitFailed,
+    Forbidden,
+    NamespaceNotEmpty,
+    NoSuchWarehouse,
+    SwapLost,
+)
 from app.ports import DropWarehouse, PutWarehouse, Warehouse
 from app.spec import location as locations
 
@@ -85,12 +93,14 @@ async def find_warehouse(ctx: Context, wanted: str | None) -> Warehouse:
 async def create_warehouse(ctx: Context, new: Warehouse) -> Warehouse:
     """Add a warehouse.
 
-    BadRequest on an unusable name, location or option, or a place that another warehouse uses; AlreadyExists when the
-    name is taken.
+    BadRequest on an unusable name, location or option, or a place that another warehouse uses; Forbidden where the
+    server would go to places or with options that nobody who showed a token asked for; AlreadyExists when the name is
+    taken.
     """
     record = msgspec.structs.replace(new, location=locations.strip_trailing_slash(new.location), version=1)
-    _check(ctx, record)
-    await _refuse_shared(ctx, record)
+    _check(record)
+    _check_asked(ctx, _places(record), options=bool(record.storage or record.secrets))
+    await _refuse_shared(ctx, record, _places(record))
     ctx.objects.of(record)
     await ctx.store.write([PutWarehouse(warehouse=record, expected_version=None, now_ms=ctx.clock.now_ms())])
     log.info("warehouse %s created at %s", record.name, record.location)
@@ -101,7 +111,8 @@ async def create_warehouse(ctx: Context, new: Warehouse) -> Warehouse:
 async def change_warehouse(ctx: Context, name: str, change: WarehouseChange) -> Warehouse:
     """Change a warehouse, other servers see it within `Limits.warehouse_ttl_ms`. A location that it leaves stays allowed.
 
-    NoSuchWarehouse, BadRequest, CommitFailed when `change.version` is not the present one.
+    NoSuchWarehouse, BadRequest and Forbidden as in `create_warehouse` for what the change adds, CommitFailed when
+    `change.version` is not the present one.
     """
     for _ in range(_CHANGE_ATTEMPTS):
         found = await ctx.store.warehouse(name)
@@ -112,9 +123,11 @@ async def change_warehouse(ctx: Context, name: str, change: WarehouseChange) -> 
         if change.location is not None and _is_configured(ctx, name):
             raise BadRequest(f"The location of warehouse {name} is set by ICEKEEL_WAREHOUSE")
         record = _changed(found, change)
-        _check(ctx, _configured(ctx, record))
-        if change.location is not None or change.allowed_locations is not None:
-            await _refuse_shared(ctx, record)
+        _check(_configured(ctx, record))
+        before = _places(found)
+        added = tuple(place for place in _places(record) if not _within(before, place))
+        _check_asked(ctx, added, options=bool(change.options))
+        await _refuse_shared(ctx, record, added)
         ctx.objects.of(_configured(ctx, record))
         put = PutWarehouse(warehouse=record, expected_version=found.version, now_ms=ctx.clock.now_ms())
         try:
@@ -145,11 +158,12 @@ async def ensure_warehouse(ctx: Context, wanted: Warehouse) -> Warehouse:
     options from the settings are never stored: they hold for the servers that have them.
     """
     bare = msgspec.structs.replace(wanted, storage={}, secrets={})
-    _check(ctx, wanted, anywhere=True)
+    _check(wanted)
     ctx.objects.of(wanted)
     found = await ctx.store.warehouse(wanted.name)
     if found is None:
         record = msgspec.structs.replace(bare, location=locations.strip_trailing_slash(wanted.location), version=1)
+        await _refuse_shared(ctx, record, (record.location,))
         try:
             await ctx.store.write([PutWarehouse(warehouse=record, expected_version=None, now_ms=ctx.clock.now_ms())])
         except AlreadyExists:
@@ -158,6 +172,8 @@ async def ensure_warehouse(ctx: Context, wanted: Warehouse) -> Warehouse:
     if same_location(found.location, wanted.location):
         return found
     moved = _changed(found, WarehouseChange(location=wanted.location))
+    if not _within(_places(found), moved.location):
+        await _refuse_shared(ctx, moved, (moved.location,))
     put = PutWarehouse(warehouse=moved, expected_version=found.version, now_ms=ctx.clock.now_ms())
     try:
         await ctx.store.write([put])
@@ -218,38 +234,62 @@ def _merged(before: Mapping[str, str], change: Mapping[str, str | None]) -> dict
     return {name: value for name, value in both.items() if value is not None}
 
 
-def _check(ctx: Context, new: Warehouse, *, anywhere: bool = False) -> None:
-    """`anywhere`: the location is the operator's own, from the settings."""
+def _check(new: Warehouse) -> None:
+    """BadRequest for a warehouse that cannot be, whoever asks for it."""
     if not _NAME.fullmatch(new.name) or new.name in RESERVED_NAMES:
         raise BadRequest(f"Invalid warehouse name: {new.name!r} (use a-z, 0-9, _ and -, and no word of the protocol)")
-    for place in (new.location, *new.allowed_locations):
-        if not locations.is_absolute(place):
-            raise BadRequest(f"Invalid warehouse location: {place} is not absolute")
-        locations.canonical(place)
-        if not (anywhere or _is_configured(ctx, new.name)):
-            _check_disk(ctx, place)
     storage.check(new)
 
 
+def _check_asked(ctx: Context, added: tuple[str, ...], *, options: bool) -> None:
+    """Whether a request may add these places, and options of whatever kind; settings are asked nothing.
+
+    Whoever may make warehouses may not thereby reach every file of the server's machine. And without a token nobody may
+    send the server to hosts and buckets of their choice: it stands inside the operator's network and has credentials.
+    """
+    for place in added:
+        if locations.is_local(place):
+            _check_disk(ctx, place)
+        elif not (ctx.limits.callers_known or _within(ctx.limits.allowed_locations, place)):
+            raise Forbidden(
+                f"This server has no token, so that anyone could send it anywhere: {place} is refused. Set ICEKEEL_TOKEN, "
+                "or have the operator add the place to ICEKEEL_ALLOWED_LOCATIONS"
+            )
+    if options and not ctx.limits.callers_known:
+        raise Forbidden(
+            "This server has no token, so that anyone could send it anywhere: storage options are refused. Set "
+            "ICEKEEL_TOKEN, or give those of the default warehouse in ICEKEEL_WAREHOUSE_OPTIONS"
+        )
+
+
 def _check_disk(ctx: Context, place: str) -> None:
-    """Whoever may make warehouses may not thereby reach every file of the server's machine."""
     roots = ctx.limits.local_roots
-    if roots is None or not locations.is_local(place):
-        return
-    if not any(locations.contains(root, place) for root in roots):
+    if roots is not None and not _within(roots, place):
         raise BadRequest(
             f"Invalid warehouse location: {place} is on the server's disk. Choose one below {' or '.join(roots)}, "
             "or have the operator add this one to ICEKEEL_ALLOWED_LOCATIONS"
         )
 
 
-async def _refuse_shared(ctx: Context, new: Warehouse) -> None:
+async def _refuse_shared(ctx: Context, new: Warehouse, added: tuple[str, ...]) -> None:
     """Two warehouses in one place could hold two tables in one folder, and purging one would empty the other."""
     for other in await list_warehouses(ctx):
-        if other.name != new.name and locations.overlaps(other.location, new.location):
-            raise BadRequest(
-                f"Invalid warehouse location: {new.location} overlaps warehouse {other.name} at {other.location}"
-            )
+        if other.name == new.name:
+            continue
+        for place in added:
+            taken = next((held for held in _places(other) if locations.overlaps(held, place)), None)
+            if taken is not None:
+                what = "warehouse location" if place == new.location else "allowed location"
+                how = "at" if taken == other.location else "which may use"
+                raise BadRequest(f"Invalid {what}: {place} overlaps warehouse {other.name} {how} {taken}")
+
+
+def _places(warehouse: Warehouse) -> tuple[str, ...]:
+    return (warehouse.location, *warehouse.allowed_locations)
+
+
+def _within(parents: tuple[str, ...], place: str) -> bool:
+    return any(locations.contains(parent, place) for parent in parents)
 
 
 def _tell(found: Warehouse) -> None:

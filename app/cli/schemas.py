@@ -170,5 +170,3 @@ def _life(life: Any) -> str:
         mine = (change for change in entry["changes"] if change.get("field-id") == life["field-id"])
         lines.extend(who + change_line(change) for change in mine)
     return "\n".join(lines)
-
-

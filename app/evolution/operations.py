@@ -191,7 +191,7 @@ def _path(value: Json, path: str) -> Path:
             return parts
     elif type(value) is str and value:
         return value
-    raise BadRequest(f"Not the path of a column: write `a.b` or [\"a\", \"b\"] (at {path})")
+    raise BadRequest(f'Not the path of a column: write `a.b` or ["a", "b"] (at {path})')
 
 
 def _own(obj: _Obj, path: str) -> Path:

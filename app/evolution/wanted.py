@@ -177,7 +177,5 @@ def plain_type(field_type: Type) -> Type:
     if isinstance(field_type, ListType):
         return msgspec.structs.replace(field_type, element=plain_type(field_type.element))
     if isinstance(field_type, MapType):
-        return msgspec.structs.replace(
-            field_type, key=plain_type(field_type.key), value=plain_type(field_type.value)
-        )
+        return msgspec.structs.replace(field_type, key=plain_type(field_type.key), value=plain_type(field_type.value))
     return field_type

@@ -164,5 +164,8 @@ def _flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
 
 
 def _is_http_url(text: str) -> bool:
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
     return parts.scheme in ("http", "https") and bool(parts.netloc)

@@ -6,7 +6,6 @@ Alembic keeps its context in module globals, so one migration runs at a time in 
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import threading
 from pathlib import Path
 from typing import Any, Final
@@ -19,9 +18,9 @@ from sqlalchemy import Connection, create_engine, event, pool, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from app.errors import Unavailable
+from app.errors import BadSettings, Unavailable
 from app.store.postgres_connections import connect as connect_postgresql
-from app.store.revisions import require_current, state_of
+from app.store.revisions import REVISION, REVISIONS, require_current, state_of
 from app.store.sqlite_files import open_writer
 from app.store.urls import PostgresUrl
 
@@ -34,11 +33,13 @@ _one_at_a_time = threading.Lock()
 
 
 def script_location() -> Path:
-    """The folder with Alembic's `env.py` and `versions`, in an installed wheel or in a checkout."""
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is not None and spec.submodule_search_locations:
-        return Path(next(iter(spec.submodule_search_locations)))
-    return Path(__file__).resolve().parents[2] / "migrations"
+    """The folder with Alembic's `env.py` and `versions` beside this very code, in an installed wheel or in a checkout.
+
+    Never what the import path finds: an older or newer release may be installed beside a checkout.
+    """
+    above = Path(__file__).resolve().parents[2]
+    carried = above / PACKAGE
+    return carried if carried.is_dir() else above / "migrations"
 
 
 def configuration(connection: Connection | None = None) -> Config:
@@ -50,7 +51,12 @@ def configuration(connection: Connection | None = None) -> Config:
 
 
 def run(connection: Connection, target: str) -> None:
-    """Go up to `target` (a revision or `head`), or down to `base`, inside the transaction of `connection`."""
+    """Go up to `target` (a revision of this server or `head`, its own), or down to `base`, inside the transaction.
+
+    Scripts of a newer release are never run: the server could not use what they make.
+    """
+    if target not in ("head", "base", *REVISIONS):
+        raise BadSettings(f"There is no schema {target}: this server knows {', '.join(REVISIONS)}")
     current = MigrationContext.configure(connection).get_current_revision()
     if state_of(current).status == "newer":
         require_current(current)
@@ -58,7 +64,7 @@ def run(connection: Connection, target: str) -> None:
         if target == "base":
             command.downgrade(configuration(connection), target)
         else:
-            command.upgrade(configuration(connection), target)
+            command.upgrade(configuration(connection), REVISION if target == "head" else target)
 
 
 def migrate_sqlite(path: Path, target: str) -> None:

@@ -159,7 +159,8 @@ class PostgresStore(SqlStore):
     # --- writes ---
 
     async def write(self, unit: Sequence[WriteOp]) -> None:
-        if len(unit) == 1 and isinstance(unit[0], SwapTabular) and await self._shielded(self._swap(unit[0])):
+        only = unit[0] if len(unit) == 1 else None
+        if isinstance(only, SwapTabular) and only.roots is None and await self._shielded(self._swap(only)):
             return
         await super().write(unit)
 

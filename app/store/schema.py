@@ -124,6 +124,18 @@ tabular = _table(
     Index("ix_tabular_location", "warehouse", "location_key"),
 )
 
+# Where else files of a table or view may lie: compared with every location, as its own location is.
+tabular_root = _table(
+    "tabular_root",
+    _long("tabular_id"),
+    _exact("warehouse"),
+    _exact("root_key"),
+    _text("root"),
+    PrimaryKeyConstraint("tabular_id", "root_key", name="pk_tabular_root"),
+    ForeignKeyConstraint(["tabular_id"], ["tabular.tabular_id"], name="fk_tabular_root_tabular"),
+    Index("ix_tabular_root_key", "warehouse", "root_key"),
+)
+
 idempotency_key = _table(
     "idempotency_key",
     _exact("warehouse"),

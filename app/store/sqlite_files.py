@@ -55,10 +55,15 @@ def open_writer(path: Path) -> sqlite3.Connection:
 
 
 def open_reader(path: Path, *, wait_s: float = 0.0) -> sqlite3.Connection:
-    """A connection that cannot write. Without `wait_s` a busy file is reported at once: the loop must not wait."""
-    connection = _connect(path, wait_s)
+    """A connection that cannot write. Without `wait_s` a busy file is reported at once: the loop must not wait.
+
+    Opening itself waits: it reads the file, which another process locks for a moment when it opens the file first or
+    closes it last.
+    """
+    connection = _connect(path, LOCK_WAIT_S)
     connection.execute("PRAGMA query_only=ON")
     connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
+    connection.execute(f"PRAGMA busy_timeout={int(wait_s * 1000)}")
     return connection
 
 
@@ -70,9 +75,10 @@ def upgrade_lock(path: Path) -> Iterator[None]:
     """
     if sqlite3.sqlite_version_info < _MINIMUM:
         raise BadSettings(f"SQLite {sqlite3.sqlite_version} is too old: 3.24 or newer is needed")
+    if not path.parent.is_dir():
+        raise BadSettings(f"There is no folder {path.parent} for the database file {path.name}: make it, or correct the path")
     side_file = path.with_name(path.name + ".lock")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with _upgrading, closing(_connect(side_file, LOCK_WAIT_S)) as side:
             side.execute("BEGIN EXCLUSIVE")
             yield

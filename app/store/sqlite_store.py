@@ -42,7 +42,10 @@ class SqliteStore(SqlStore):
         if self._reader is not None:
             return
         await asyncio.to_thread(prepare_sqlite, self._path)
-        reader = open_reader(self._path)
+        try:
+            reader = open_reader(self._path)
+        except sqlite3.Error as error:
+            raise Unavailable(f"Cannot open the database file {self._path}: {error}") from error
         try:
             self._writer = Writer(self._path, self._statements)
         except sqlite3.Error as error:

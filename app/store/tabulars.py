@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from app.errors import (
@@ -28,6 +28,11 @@ BY_ID: Final = Statement("tabulars.BY_ID")
 NAMES: Final = Statement("tabulars.NAMES")
 AT_OR_ABOVE: Final = Statement("tabulars.AT_OR_ABOVE")
 BELOW: Final = Statement("tabulars.BELOW")
+ROOTS_AT_OR_ABOVE: Final = Statement("tabulars.ROOTS_AT_OR_ABOVE")
+ROOTS_BELOW: Final = Statement("tabulars.ROOTS_BELOW")
+ROOTS_OF: Final = Statement("tabulars.ROOTS_OF")
+_ADD_ROOT: Final = Statement("tabulars.ADD_ROOT")
+_FORGET_ROOTS: Final = Statement("tabulars.FORGET_ROOTS")
 _TARGET: Final = Statement("tabulars.TARGET")
 _INSERT: Final = Statement("tabulars.INSERT")
 SWAP: Final = Statement("tabulars.SWAP")
@@ -85,22 +90,19 @@ def tabular_of(row: Row) -> Tabular:
 
 
 def overlap_queries(warehouse: str, key: str, below_limit: int | None) -> Iterator[Call]:
-    """What finds every table and view at, above or below a canonical location, by index alone."""
+    """What finds every table and view with its location or a root at, above or below a canonical location, by index
+    alone. `below_limit` bounds the locations below."""
     keys = list(ancestors(key))
     for start in range(0, len(keys), ANCESTORS):
         some = keys[start : start + ANCESTORS]
         padded = some + [some[-1]] * (ANCESTORS - len(some))
-        yield Call(AT_OR_ABOVE, {"warehouse": warehouse, **{f"key{i}": each for i, each in enumerate(padded)}})
+        params = {"warehouse": warehouse, **{f"key{i}": each for i, each in enumerate(padded)}}
+        yield Call(AT_OR_ABOVE, params)
+        yield Call(ROOTS_AT_OR_ABOVE, params)
     below_from, below_to = descendants(key)
-    yield Call(
-        BELOW,
-        {
-            "warehouse": warehouse,
-            "below_from": below_from,
-            "below_to": below_to,
-            "limit": below_limit,
-        },
-    )
+    below = {"warehouse": warehouse, "below_from": below_from, "below_to": below_to}
+    yield Call(BELOW, {**below, "limit": below_limit})
+    yield Call(ROOTS_BELOW, {**below, "limit": None})
 
 
 def overlapping_names(rows: list[Row], besides_uuid: str | None) -> tuple[str, ...]:
@@ -162,8 +164,10 @@ def create(op: CreateTabular) -> Program[None]:
         raise _name_taken(op.kind, taken_by, op.namespace, op.name)
     if uuid_holder is not None:
         raise _uuid_taken(op.uuid, uuid_holder)
+    roots = _keyed(op.roots)
     if op.exclusive_location:
-        yield from _refuse_overlap(op.warehouse, op.location, key, op.uuid)
+        for place_key, place in {key: op.location, **roots}.items():
+            yield from _refuse_overlap(op.warehouse, place, place_key, op.uuid)
     yield Call(
         _INSERT,
         {
@@ -177,6 +181,17 @@ def create(op: CreateTabular) -> Program[None]:
             "now_ms": op.now_ms,
         },
     )
+    yield from _add_roots(op.warehouse, op.uuid, roots)
+
+
+def _keyed(places: Iterable[str]) -> dict[str, str]:
+    """Places by their canonical form."""
+    return {location_key(place): place for place in places}
+
+
+def _add_roots(warehouse: str, uuid: str, roots: Mapping[str, str]) -> Program[None]:
+    for key, root in roots.items():
+        yield Call(_ADD_ROOT, {"warehouse": warehouse, "uuid": uuid, "root_key": key, "root": root})
 
 
 def swap_params(op: SwapTabular) -> Params:
@@ -194,9 +209,10 @@ def swap_params(op: SwapTabular) -> Params:
 def swap(op: SwapTabular) -> Program[None]:
     """The one-statement swap first; what it does not match is told apart only afterwards."""
     params = swap_params(op)
-    swapped = yield Call(SWAP, params)
-    if swapped.touched:
-        return
+    if op.roots is None:
+        swapped = yield Call(SWAP, params)
+        if swapped.touched:
+            return
     held = yield Call(_HOLD, {"id": op.tabular_id, "expected": op.expected})
     if not held.rows:
         raise SwapLost("The table moved on or is gone", tabular_id=op.tabular_id, expected=op.expected)
@@ -206,12 +222,21 @@ def swap(op: SwapTabular) -> Program[None]:
         if holder.rows:
             raise _uuid_taken(op.uuid, holder.rows[0][1])
     key = location_key(op.location)
-    if op.exclusive_location and key != old_key:
-        yield Lock(warehouse)
-        yield from _refuse_overlap(warehouse, op.location, key, uuid)
+    held_roots = yield Call(ROOTS_OF, {"id": op.tabular_id})
+    roots = None if op.roots is None else _keyed(op.roots)
+    if op.exclusive_location:
+        had = {old_key, *(root_key for (root_key,) in held_roots.rows)}
+        new = {k: place for k, place in {key: op.location, **(roots or {})}.items() if k not in had}
+        if new:
+            yield Lock(warehouse)
+        for place_key, place in new.items():
+            yield from _refuse_overlap(warehouse, place, place_key, uuid)
     moved = yield Call(_SWAP_ELSEWHERE, {**params, "location_key": key})
     if not moved.touched:
         raise SwapLost("The table moved on or is gone", tabular_id=op.tabular_id, expected=op.expected)
+    if roots is not None:
+        yield Call(_FORGET_ROOTS, {"id": op.tabular_id})
+        yield from _add_roots(warehouse, op.uuid, roots)
 
 
 _IDENTITY: Final = Statement("tabulars.IDENTITY")
@@ -221,6 +246,7 @@ def drop(op: DropTabular) -> Program[None]:
     """Settings go with the row; waivers and observations too, unless another warehouse still holds the table."""
     expected = {"id": op.tabular_id, "expected": op.expected}
     found = yield Call(_IDENTITY, expected)
+    yield Call(_FORGET_ROOTS, {"id": op.tabular_id})
     deleted = yield Call(_DELETE, expected)
     if not found.rows or not deleted.touched:
         raise SwapLost("The table moved on or is gone", tabular_id=op.tabular_id, expected=op.expected)

@@ -51,7 +51,10 @@ def _sqlite(rest: str) -> SqliteUrl:
 
 
 def _postgresql(database_url: str) -> PostgresUrl:
-    parts = urlsplit(database_url)
+    try:
+        parts = urlsplit(database_url)
+    except ValueError as error:
+        raise BadSettings(f"DATABASE_URL is not a URL: {error}") from None
     options = parse_qsl(parts.query, keep_blank_values=True)
     cache = [value for name, value in options if name == _CACHE_OPTION]
     if any(not value.isdecimal() for value in cache):

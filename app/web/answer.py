@@ -44,6 +44,11 @@ class Answer(Response):
             raw.append((name.encode("latin-1"), _header_value(value)))
         self.raw_headers = raw
 
+    @property
+    def body(self) -> bytes:  # type: ignore[override]
+        """The whole body; a large one is joined each time, which sending does not need."""
+        return b"".join(self.pieces)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         *first, last = self.pieces

@@ -19,6 +19,8 @@ _SEPARATOR = re.compile("%1[Ff]")
 _BAD_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 _ABSOLUTE = re.compile(rb"^[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
 
+_QUERY_FIELDS = 64
+
 DEPTH = "icekeel.depth"
 
 
@@ -43,13 +45,24 @@ def decode_levels(raw: str) -> tuple[str, ...]:
 
 
 def decode_query(raw: bytes) -> dict[str, str]:
-    """Query parameters, last one wins; BadRequest unless every value is UTF-8."""
+    """Query parameters by name.
+
+    BadRequest for more than 64 of them, for a name with two different values, of which a proxy may have read the other
+    one, and for what is not UTF-8.
+    """
     if not raw:
         return {}
+    if raw.count(b"&") >= _QUERY_FIELDS:
+        raise BadRequest(f"Query string has more than {_QUERY_FIELDS} parameters")
     try:
-        return dict(parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=64))
-    except (UnicodeDecodeError, ValueError):
+        fields = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict")
+    except ValueError:
         raise BadRequest("Query string is not well-formed UTF-8") from None
+    found: dict[str, str] = {}
+    for name, value in fields:
+        if found.setdefault(name, value) != value:
+            raise BadRequest(f"Query parameter {name!a} was given more than once, with different values")
+    return found
 
 
 def routed(raw_path: bytes, default_warehouse: str) -> str:

@@ -46,7 +46,12 @@ def start() -> Target:
     }
     try:
         target = launch(
-            "nessie", ["java", "-jar", str(jar)], folder, environment=environment, port=port, jvm=True,
+            "nessie",
+            ["java", "-jar", str(jar)],
+            folder,
+            environment=environment,
+            port=port,
+            jvm=True,
             probe="/iceberg/v1/config",
         )
     except RuntimeError as fault:

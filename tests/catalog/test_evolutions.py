@@ -222,5 +222,3 @@ def test_every_change_has_its_chapter(orders: World) -> None:
     assert [(one.to_schema_id, one.by, one.source) for one in found.chapters] == [
         (1, "bob", "journal"), (0, "alice", "journal"),
     ]  # fmt: skip
-
-

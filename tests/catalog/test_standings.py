@@ -71,9 +71,7 @@ def test_pages_join_to_the_whole(shop: World) -> None:
     names: list[str] = []
     token: str | None = None
     while True:
-        page = shop.run(
-            standings.table_standings(shop.ctx, HOME, "retired-ids", levels=None, token=token, size=1)
-        )
+        page = shop.run(standings.table_standings(shop.ctx, HOME, "retired-ids", levels=None, token=token, size=1))
         names += [row.name for row in page.items]
         token = page.next_token
         if token is None:

@@ -60,9 +60,7 @@ def restored_table(server: Server, catalog: Catalog, name: str) -> None:
 WANTED = [(1, "NL", 1), (2, "BE", 2), (3, None, 3)]
 
 
-def test_a_restored_column_has_its_values_again(
-    server: Server, catalog: Catalog, duckdb_extensions: Path
-) -> None:
+def test_a_restored_column_has_its_values_again(server: Server, catalog: Catalog, duckdb_extensions: Path) -> None:
     """In PyIceberg and DuckDB: old rows show what was written before the drop, rows written meanwhile are null."""
     restored_table(server, catalog, "back")
     table = catalog.load_table(f"{NS}.back")

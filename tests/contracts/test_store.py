@@ -39,6 +39,7 @@ from app.ports import (
     RevokeWaiver,
     SetPolicy,
     Sighting,
+    Standing,
     Store,
     UpdateNamespace,
     UpdatePurgeJob,
@@ -1220,3 +1221,35 @@ async def test_errors_keep_their_kind_across_the_store(store: Store) -> None:
         units += [[make("t", uuid=f"u{i}", location=f"/x{i}")], [space("s")], [rename("t", f"r{i}")], [no_space("s")]]
     for error in await race(store, *units):
         assert error is None or isinstance(error, IcekeelError)
+
+
+# --- standings -----------------------------------------------------------------------------------------------------
+
+
+async def test_tables_are_listed_by_their_columns_largest_first(store: Store) -> None:
+    """Every order, ties by age, unknown values last; a namespace holds those below it, and views are left out."""
+    await store.write([house("other"), space("n", "below"), space("m"), space("n", warehouse="other")])
+    await store.write([
+        make("a"), make("b", namespace=("n", "below")), make("c", namespace=("m",)), make("d", warehouse="other"),
+        make("v", kind="view"),
+    ])  # fmt: skip
+    b = await get(store, "b", ("n", "below"))
+    grown = Columns(
+        format_version=2, last_column_id=9, current_schema_id=4, field_count=2, schema_count=5, schema_changed_at_ms=NOW
+    )
+    await store.write([swap(b, "b-1", columns=grown)])
+
+    async def names(by: Standing, warehouse: str | None, levels: Levels | None, **more: object) -> list[str]:
+        page = {"after": None, "limit": 10, **more}
+        return [row.name for row in await store.standings(warehouse, levels, by, **page)]  # type: ignore[arg-type]
+
+    assert await names("last-column-id", HOUSE, None) == ["b", "a", "c"]
+    assert await names("field-count", HOUSE, None) == ["a", "c", "b"]
+    assert await names("retired-ids", HOUSE, ("n",)) == ["b", "a"]
+    assert await names("schema-count", HOUSE, ("m",)) == ["c"]
+    assert await names("schema-changed", None, None) == ["b", "a", "c", "d"]
+    assert await names("last-column-id", HOUSE, ("nope",)) == []
+    assert await names("last-column-id", HOUSE, None, limit=1) == ["b"]
+    assert await names("last-column-id", HOUSE, None, after=(9, b.tabular_id)) == ["a", "c"]
+    assert (await get(store, "b", ("n", "below"))).columns == grown
+    assert (await get(store, "a")).columns.schema_count is None

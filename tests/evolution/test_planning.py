@@ -16,7 +16,7 @@ from app.spec.requirement import parse_table_requirements
 from app.spec.schema import schema_to_json
 from app.spec.table import TableMetadata
 from app.spec.update import parse_table_updates
-from tests.evolution.tables import NOW, UUID, branch, field, list_of, schema, snapshot, struct, table, tag
+from tests.evolution.tables import NOW, UUID, branch, field, list_of, schema, snapshot, struct, table, tag, warnings
 
 Json = dict[str, Any]
 ORDERS = schema(
@@ -26,6 +26,7 @@ ORDERS = schema(
     field(5, "lines", list_of(6, struct(field(7, "pieces", "int")))),
 )
 DROP = {"op": "drop", "path": "sku"}
+DROP_LINES = {"op": "drop", "path": "lines"}
 RENAME = {"op": "rename", "path": "sku", "to": "article"}
 
 
@@ -230,3 +231,13 @@ def test_required_columns_with_defaults_are_pointed_out() -> None:
     )
     assert [slot.path for slot in made.required] == ["region"]
     assert [slot.path for slot in made.assigned] == ["region", "note"]
+
+
+def test_a_plan_leaves_nothing_stale_behind() -> None:
+    """The rules about name mappings and column properties have nothing to say of a planned rename and add."""
+    properties = {NAME_MAPPING_PROPERTY: json.dumps(MAPPING), f"{METRICS}sku": "full"}
+    base = data(properties=properties)
+    made = planned(RENAME, {"op": "add", "path": "address.street", "type": "string"}, DROP_LINES, of=base)
+    codes = set(warnings(base, updates_to_json(made.updates)))
+    assert codes & {"ICE602", "ICE603"} == set()
+    assert {"ICE602", "ICE603"} <= set(warnings(base, updates_to_json(made.updates[:2])))

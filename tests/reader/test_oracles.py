@@ -36,7 +36,7 @@ def test_pyiceberg_reads_the_same_values(case: Case, tmp_path: Path) -> None:
     """From the metadata file, as any table."""
     _skip_if_behind(case, "pyiceberg")
     table = StaticTable.from_metadata(str(_lake(case, tmp_path))).scan().to_arrow()
-    assert _plain(table.to_pylist()) == _ours(case)
+    assert plain(table.to_pylist()) == _ours(case)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_duckdb_reads_the_same_values(case: Case, tmp_path: Path, duckdb: Any) -
     """From the metadata file, without a catalog."""
     _skip_if_behind(case, "duckdb")
     table = duckdb.execute(f"SELECT * FROM iceberg_scan('{_lake(case, tmp_path)}')").to_arrow_table()
-    assert _plain(table.to_pylist()) == _ours(case)
+    assert plain(table.to_pylist()) == _ours(case)
 
 
 def _skip_if_behind(case: Case, reader: str) -> None:
@@ -76,16 +76,16 @@ def _lake(case: Case, folder: Path) -> Path:
 
 def _ours(case: Case) -> Any:
     mapping = None if case.mapping is None else parse_name_mapping(case.mapping)
-    return _plain(read_parquet(case.file(), case.requested, mapping, case.partition).to_pylist())
+    return plain(read_parquet(case.file(), case.requested, mapping, case.partition).to_pylist())
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Python values that do not tell which of several Arrow types they came from."""
     match value:
         case dict():
-            return {key: _plain(item) for key, item in value.items()}
+            return {key: plain(item) for key, item in value.items()}
         case list() | tuple():
-            return [_plain(item) for item in value]
+            return [plain(item) for item in value]
         case UUID():
             return str(value)
         case bytes() if len(value) == 16:

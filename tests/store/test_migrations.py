@@ -35,6 +35,7 @@ from tests.store.acts import HOUSE
 def sqlite_tables(path: Path) -> list[Any]:
     """Everything SQLite knows of its tables, in no dependence on how they were made."""
     with closing(sqlite3.connect(path)) as connection:
+
         def all_of(sql: str) -> list[Any]:
             return sorted(connection.execute(sql).fetchall(), key=repr)
 

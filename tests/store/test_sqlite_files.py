@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -44,6 +45,30 @@ def test_a_reader_cannot_write(path: Path) -> None:
     migrate(f"sqlite:///{path}")
     with closing(open_reader(path)) as connection, pytest.raises(sqlite3.OperationalError):
         connection.execute("DELETE FROM tabular")
+
+
+def taken(path: Path) -> sqlite3.Connection:
+    """A connection that locks all others out, as one does for a moment that opens the file first or closes it last."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("PRAGMA user_version=1")
+    connection.execute("COMMIT")
+    return connection
+
+
+def test_opening_waits_for_a_file_that_is_locked_for_a_moment(path: Path) -> None:
+    """Servers that start or stop together do not fail on each other; afterwards a reader never waits by itself."""
+    migrate(f"sqlite:///{path}")
+    holder = taken(path)
+    with pytest.raises(sqlite3.OperationalError, match="locked"), closing(sqlite3.connect(path, timeout=0)) as other:
+        other.execute("PRAGMA user_version").fetchone()
+    release = threading.Timer(0.3, holder.close)
+    release.start()
+    with closing(open_reader(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert connection.execute("PRAGMA busy_timeout").fetchone() == (0,)
+    release.join()
 
 
 def test_a_file_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:

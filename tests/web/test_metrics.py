@@ -64,6 +64,19 @@ def test_label_values_are_escaped() -> None:
     assert 'icekeel_odd_total{code="a\\"b\\\\c\\nd"} 1' in lines(metrics)
 
 
+def test_a_set_of_series_replaces_the_one_before() -> None:
+    """Tables that lead no more are gone from the next scrape; values keep their digits."""
+    metrics = Metrics()
+    metrics.series("table_fields", "Fields.", [({"table": "a.b"}, 1), ({"table": 'c"'}, 2)])
+    metrics.series("table_fields", "Fields.", [({"table": "a.b"}, 1_795_992_867.504)])
+    shown = [line for line in lines(metrics) if "table_fields" in line]
+    assert shown == [
+        "# HELP icekeel_table_fields Fields.",
+        "# TYPE icekeel_table_fields gauge",
+        'icekeel_table_fields{table="a.b"} 1795992867.504',
+    ]
+
+
 def test_series_are_bounded() -> None:
     """A hostile variety of labels is dropped, not kept."""
     metrics = Metrics()

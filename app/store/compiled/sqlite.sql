@@ -145,4 +145,15 @@ CREATE TABLE report (
 
 CREATE INDEX ix_report_table ON report (table_uuid, report_id);
 
-INSERT INTO alembic_version (version_num) VALUES ('0002');
+CREATE TABLE tabular_root (
+	tabular_id BIGINT NOT NULL, 
+	warehouse TEXT NOT NULL, 
+	root_key TEXT NOT NULL, 
+	root TEXT NOT NULL, 
+	CONSTRAINT pk_tabular_root PRIMARY KEY (tabular_id, root_key), 
+	CONSTRAINT fk_tabular_root_tabular FOREIGN KEY(tabular_id) REFERENCES tabular (tabular_id)
+);
+
+CREATE INDEX ix_tabular_root_key ON tabular_root (warehouse, root_key);
+
+INSERT INTO alembic_version (version_num) VALUES ('0003');

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import BigInteger, and_, cast, func, or_, select
 from sqlalchemy.sql.expression import ColumnElement
 
 from app.ports import Standing
@@ -12,11 +12,17 @@ from app.store.expressions.params import Expression, param
 from app.store.expressions.tabulars import COLUMNS, JOINED
 from app.store.schema import namespace, tabular
 
+
+def _wide(value: Any) -> ColumnElement[int]:
+    """As 64 bits: the place of a first page lies above every value."""
+    return cast(value, BigInteger)
+
+
 _VALUES: Final[dict[Standing, ColumnElement[int]]] = {
-    "last-column-id": tabular.c.last_column_id,
-    "field-count": tabular.c.field_count,
-    "retired-ids": tabular.c.last_column_id - tabular.c.field_count,
-    "schema-count": func.coalesce(tabular.c.schema_count, 0),
+    "last-column-id": _wide(tabular.c.last_column_id),
+    "field-count": _wide(tabular.c.field_count),
+    "retired-ids": _wide(tabular.c.last_column_id) - _wide(tabular.c.field_count),
+    "schema-count": _wide(func.coalesce(tabular.c.schema_count, 0)),
     "schema-changed": func.coalesce(tabular.c.schema_changed_at_ms, 0),
 }
 _OF_NAMESPACE: Final[Any] = or_(

@@ -7,7 +7,7 @@ from typing import Final
 from sqlalchemy import delete, insert, literal_column, or_, select, update
 
 from app.store.expressions.params import param
-from app.store.schema import namespace, tabular
+from app.store.schema import namespace, tabular, tabular_root
 from app.store.tabulars import ANCESTORS
 
 COLUMNS = (
@@ -72,6 +72,36 @@ BELOW: Final = (
     .order_by(tabular.c.location_key)
     .limit(param("limit"))
 )
+
+_ROOT_OVERLAP = (_PATH, tabular.c.name, tabular.c.kind, tabular.c.uuid, tabular_root.c.root)
+_ROOTED = tabular_root.join(tabular, tabular_root.c.tabular_id == tabular.c.tabular_id)
+ROOTS_AT_OR_ABOVE: Final = (
+    select(*_ROOT_OVERLAP)
+    .select_from(_ROOTED)
+    .where(
+        tabular_root.c.warehouse == param("warehouse"),
+        or_(*(tabular_root.c.root_key == param(f"key{i}") for i in range(ANCESTORS))),
+    )
+)
+ROOTS_BELOW: Final = (
+    select(*_ROOT_OVERLAP)
+    .select_from(_ROOTED)
+    .where(
+        tabular_root.c.warehouse == param("warehouse"),
+        tabular_root.c.root_key >= param("below_from"),
+        tabular_root.c.root_key < param("below_to"),
+    )
+    .order_by(tabular_root.c.root_key)
+    .limit(param("limit"))
+)
+ROOTS_OF: Final = select(tabular_root.c.root_key).where(tabular_root.c.tabular_id == param("id"))
+ADD_ROOT: Final = insert(tabular_root).from_select(
+    ["tabular_id", "warehouse", "root_key", "root"],
+    select(tabular.c.tabular_id, tabular.c.warehouse, param("root_key"), param("root")).where(
+        tabular.c.uuid == param("uuid"), tabular.c.warehouse == param("warehouse")
+    ),
+)
+FORGET_ROOTS: Final = delete(tabular_root).where(tabular_root.c.tabular_id == param("id"))
 
 _taken = tabular.alias("taken")
 _same_uuid = tabular.alias("same_uuid")
@@ -150,4 +180,4 @@ RENAME: Final = (
 )
 
 
-IDENTITY: Final = select(tabular.c.warehouse, tabular.c.uuid).where(*_EXPECTED)
+IDENTITY: Final = select(tabular.c.warehouse, tabular.c.uuid).where(*_EXPECTED).with_for_update()

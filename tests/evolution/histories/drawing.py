@@ -146,7 +146,7 @@ def value(draw: Draw, kind: Type) -> Any:
             return {"metadata": b"\x01\0\0", "value": draw.choice((b"\x0c\x01", b"\0"))}
         case GeometryType() | GeographyType():
             return draw.choice((b"\x01\x01", b"wkb"))
-    return draw.choice((0, -1, 10**15, 2**62))
+    return draw.choice((0, -1, 10**15, 2 * 10**17))
 
 
 def row(draw: Draw, fields: Sequence[NestedField], null_from: int | None) -> Row:

@@ -319,7 +319,7 @@ def may_return(world: World, schema: Schema, ids: set[int]) -> bool:
         others = [snapshot.schema for snapshot in world.on_branches()]
     else:
         others = [found for i in world.table.schemas if (found := world.table.schemas.get(i)) is not None]
-    return all(_reads(schema, other, i) for other in others for i in ids & set(other.by_id))
+    return all(_reads(schema, other, i) for other in others for i in ids & set(schema.by_id))
 
 
 _WIDER = {
@@ -331,13 +331,11 @@ _WIDER = {
 
 
 def _reads(new: Schema, old: Schema, field_id: int) -> bool:
-    """Whether one field of the new schema reads the same field of the old one."""
-    after, before = new.by_id.get(field_id), old.by_id[field_id]
-    if (
-        after is None
-        or new.parents[field_id] != old.parents[field_id]
-        or after.initial_default != before.initial_default
-    ):
+    """Whether one field of the new schema reads files of the old one."""
+    after, before, parent = new.by_id[field_id], old.by_id.get(field_id), new.parents[field_id]
+    if before is None:
+        return after.optional or (parent is not None and parent not in old.by_id)
+    if parent != old.parents[field_id] or after.initial_default != before.initial_default:
         return False
     if after.required and not before.required:
         return False
