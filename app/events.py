@@ -68,11 +68,13 @@ class PolicyChanged(Event, frozen=True, kw_only=True):
 
 
 class Created(Event, frozen=True, kw_only=True):
-    """A table or view was created or registered here."""
+    """A table or view was created or registered here. `findings` are the judge's, of a file that was registered over
+    another version: nothing was refused for them."""
 
     kind: str
     metadata_location: str
     registered: bool = False
+    findings: tuple[dict[str, object], ...] = ()
 
 
 class Dropped(Event, frozen=True, kw_only=True):

@@ -123,7 +123,7 @@ def prepare(settings: Settings) -> None:
         context = create_context(settings)
         try:
             await context.store.open()
-            await _ensure_default(context, settings)
+            await _ensure_default(context, settings, establish=True)
         finally:
             await context.store.close()
             await context.objects.close()
@@ -169,9 +169,9 @@ def default_warehouse(settings: Settings) -> Warehouse:
     )
 
 
-async def _ensure_default(context: Context, settings: Settings) -> None:
+async def _ensure_default(context: Context, settings: Settings, *, establish: bool = False) -> None:
     try:
-        await ensure_warehouse(context, default_warehouse(settings))
+        await ensure_warehouse(context, default_warehouse(settings), establish=establish)
     except BadRequest as error:
         raise BadSettings(f"ICEKEEL_WAREHOUSE, ICEKEEL_WAREHOUSE_OPTIONS: {error.message}") from None
 

@@ -361,9 +361,7 @@ class Store(Protocol):
 
     async def namespace(self, warehouse: str, levels: Levels) -> Namespace | None: ...
 
-    async def namespaces(
-        self, warehouse: str, parent: Levels, *, after: str | None, limit: int | None
-    ) -> Page[Levels]:
+    async def namespaces(self, warehouse: str, parent: Levels, *, after: str | None, limit: int | None) -> Page[Levels]:
         """Direct children of `parent` (() = top level) as full paths, in name order."""
 
     async def tabular(self, warehouse: str, namespace: Levels, name: str) -> Tabular | None:
@@ -377,8 +375,13 @@ class Store(Protocol):
         """Names of one kind in a namespace, in name order; keyset on an index. Missing namespace: empty page."""
 
     async def standings(
-        self, warehouse: str | None, namespace: Levels | None, by: Standing, *,
-        after: tuple[int, int] | None, limit: int,
+        self,
+        warehouse: str | None,
+        namespace: Levels | None,
+        by: Standing,
+        *,
+        after: tuple[int, int] | None,
+        limit: int,
     ) -> tuple[Tabular, ...]:
         """Tables (of every warehouse; or of one; or of one namespace and those below it), largest value first.
 
@@ -386,7 +389,9 @@ class Store(Protocol):
         every row of the scope: for people and for monitoring, not for the path of an engine.
         """
 
-    async def locations_overlapping(self, warehouse: str, location: str, *, besides_uuid: str | None) -> tuple[str, ...]:
+    async def locations_overlapping(
+        self, warehouse: str, location: str, *, besides_uuid: str | None
+    ) -> tuple[str, ...]:
         """Dotted names of live tables and views whose location or a root of whose is at, above or below `location`
         (spelling-insensitive)."""
 
@@ -397,8 +402,13 @@ class Store(Protocol):
     async def purge_jobs(self, limit: int) -> tuple[PurgeJob, ...]: ...
 
     async def journal(
-        self, *, table_uuid: str | None = None, warehouse: str | None = None, namespace: Levels | None = None,
-        before_id: int | None = None, limit: int = 100,
+        self,
+        *,
+        table_uuid: str | None = None,
+        warehouse: str | None = None,
+        namespace: Levels | None = None,
+        before_id: int | None = None,
+        limit: int = 100,
     ) -> tuple[JournalEntry, ...]:
         """Newest first. A namespace includes those below it."""
 

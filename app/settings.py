@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -143,7 +143,7 @@ class Settings(BaseSettings):
         default=0,
         ge=0,
         le=600,
-        description="Seconds between the signal to stop and the stop, in which `/health/ready` fails and the rest works.",
+        description="Seconds between the signal to stop and the stop; `/health/ready` fails meanwhile, the rest works.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe log line."
@@ -161,6 +161,13 @@ class Settings(BaseSettings):
     def _known_database(cls, value: str | None) -> str | None:
         if value is not None and not value.startswith(("sqlite:///", "postgresql://", "postgres://")):
             raise ValueError("must start with sqlite:/// or postgresql://")
+        try:
+            urlsplit(value or "")
+        except ValueError:
+            raise ValueError(
+                "must be a URL: brackets stand around an IPv6 address, and odd characters of a password "
+                "are percent-encoded"
+            ) from None
         return value
 
     @field_validator("secret_key")

@@ -131,9 +131,9 @@ def timed(base: TableMetadata, updates: list[Json]) -> tuple[float, float, int]:
     found = 0
     for _ in range(ROUNDS):
         after = apply(base, "s3://lake/t/metadata/v1.json", parse_table_updates(updates), NOW * 2, UUID).metadata
-        start = time.perf_counter()
+        start = time.process_time()
         found = len(judge(base, after, Evidence(), Policy(), NOW).findings)
-        durations.append((time.perf_counter() - start) * 1000)
+        durations.append((time.process_time() - start) * 1000)
     return statistics.median(durations), max(durations), found
 
 
@@ -141,9 +141,9 @@ def cold(data: bytes, updates: Callable[[TableMetadata], list[Json]]) -> float:
     """Milliseconds of one judgement on a base that nothing was asked of before."""
     base = parse_table_metadata(data)
     after = apply(base, "s3://lake/t/metadata/v1.json", parse_table_updates(updates(base)), NOW * 2, UUID).metadata
-    start = time.perf_counter()
+    start = time.process_time()
     judge(base, after, Evidence(), Policy(), NOW)
-    return (time.perf_counter() - start) * 1000
+    return (time.process_time() - start) * 1000
 
 
 def main() -> None:
@@ -154,7 +154,9 @@ def main() -> None:
     given = parser.parse_args()
     data = document(given.columns, given.schemas, given.snapshots)
     base = parse_table_metadata(data)
-    print(f"{given.columns} columns, {given.schemas} schemas, {given.snapshots} snapshots; milliseconds per judgement")
+    print(
+        f"{given.columns} columns, {given.schemas} schemas, {given.snapshots} snapshots; CPU milliseconds per judgement"
+    )
     print(f"{'commit':40} {'median':>8} {'worst':>8} {'cold':>8} {'findings':>9}")
     for name, updates in commits(base, given.columns, given.schemas, given.snapshots).items():
         median, worst, found = timed(base, updates)

@@ -49,6 +49,8 @@ def measure(home: Path) -> Start:
             except (URLError, OSError):
                 pass
             time.sleep(0.005)
+        else:
+            sys.exit("the server did not start")
         wall = time.monotonic() - began
         fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         cpu = (int(fields[11]) + int(fields[12])) / TICKS

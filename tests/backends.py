@@ -89,7 +89,9 @@ def scaled() -> Scaled:
         stack = ExitStack()
         atexit.register(stack.close)
         database = stack.enter_context(postgres())
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="icekeel-s3-", ignore_cleanup_errors=True)))
+        folder = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="icekeel-s3-", ignore_cleanup_errors=True))
+        )
         _running = Scaled(database, stack.enter_context(seaweedfs(folder)))
     return _running
 

@@ -49,10 +49,14 @@ class Nginx:
 
     def _write(self, ports: Sequence[int], down: Sequence[int]) -> None:
         shipped = (ROOT / "docs" / "nginx.conf").read_text()
-        lines = [f"server 127.0.0.1:{port}{' down' if port in down else ' max_fails=2 fail_timeout=2s'};" for port in ports]
+        lines = [
+            f"server 127.0.0.1:{port}{' down' if port in down else ' max_fails=2 fail_timeout=2s'};" for port in ports
+        ]
         text = re.sub(r"server icekeel-1:.*;\n\s*server icekeel-2:.*;", "\n        ".join(lines), shipped)
         assert text != shipped
-        text = text.replace("listen 8181;", f"listen 127.0.0.1:{self.port};").replace("worker_processes auto", "worker_processes 1")
+        text = text.replace("listen 8181;", f"listen 127.0.0.1:{self.port};").replace(
+            "worker_processes auto", "worker_processes 1"
+        )
         for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"):
             text = text.replace("http {", f"http {{\n    {kind}_temp_path {self._folder}/{kind};", 1)
         head = f"daemon off;\npid {self._folder}/pid;\nerror_log {self._folder}/error.log warn;\n"

@@ -1,4 +1,4 @@
-"""Objects of a test's S3 with the few words of `pathlib.Path` that tests use, so that one test looks at either store."""
+"""Objects of a test's S3 under the few words of `pathlib.Path` that tests use, so that one test fits either store."""
 
 from __future__ import annotations
 

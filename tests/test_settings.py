@@ -50,6 +50,17 @@ def test_the_command_line_wins(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         ("LOG_LEVEL", "loud", "ICEKEEL_LOG_LEVEL must be 'debug'"),
         ("BODY_LIMIT", "10", "ICEKEEL_BODY_LIMIT must be"),
+        ("HOME", "", "ICEKEEL_HOME must name a folder"),
+        ("HOME", "  ", "ICEKEEL_HOME must name a folder"),
+        ("TOKEN", "", "ICEKEEL_TOKEN is empty"),
+        ("TOKEN", " \t", "ICEKEEL_TOKEN is empty"),
+        ("TOKEN", "None", "ICEKEEL_TOKEN must not be None"),
+        ("TOKEN", "hunter2 ", "ICEKEEL_TOKEN must not begin or end with blanks"),
+        ("TOKEN", "hunter2\nx", "ICEKEEL_TOKEN must not begin or end with blanks, nor hold control characters"),
+        ("WAREHOUSE", "ftp://h/x", "ICEKEEL_WAREHOUSE Unsupported location (schemes: file, s3"),
+        ("WAREHOUSE", "lake", "ICEKEEL_WAREHOUSE Invalid location: 'lake' is not absolute"),
+        ("ALLOWED_LOCATIONS", "s3://a/b,ftp://h/x", "ICEKEEL_ALLOWED_LOCATIONS (1) Unsupported location"),
+        ("DATABASE_URL", "postgresql://u:hunter2@[::1/d", "ICEKEEL_DATABASE_URL must be a URL"),
         ("TOKN", "hunter2", "ICEKEEL_TOKN: no such setting; did you mean ICEKEEL_TOKEN?"),
         ("ALLOWED_LOCATION", "/x", "did you mean ICEKEEL_ALLOWED_LOCATIONS?"),
     ],
@@ -72,11 +83,11 @@ def test_what_kubernetes_sets_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_empty_variables_count_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compose files pass variables on that nobody set; an empty token must not become a token."""
-    for name in ("TOKEN", "DATABASE_URL", "WAREHOUSE", "ALLOWED_LOCATIONS", "WAREHOUSE_OPTIONS"):
+    """Compose files pass variables on that nobody set. Not the token: one that came out empty would open the server."""
+    for name in ("DATABASE_URL", "WAREHOUSE", "ALLOWED_LOCATIONS", "WAREHOUSE_OPTIONS"):
         monkeypatch.setenv(f"ICEKEEL_{name}", "")
     settings = read_settings()
-    assert settings.secret is None and settings.database_url is None and settings.warehouse is None
+    assert settings.database_url is None and settings.warehouse is None
     assert settings.allowed_locations == () and settings.warehouse_options == {}
 
 
@@ -108,6 +119,12 @@ def test_other_machines_are_not_served_without_a_token(host: str) -> None:
 def test_this_machine_is_served(host: str) -> None:
     """Loopback needs no token."""
     check_exposure(Settings(host=host))
+
+
+def test_an_empty_home_on_the_command_line_is_refused() -> None:
+    """It would be the working directory."""
+    with pytest.raises(BadSettings, match="ICEKEEL_HOME must name a folder"):
+        read_settings({"home": ""})
 
 
 def test_a_home_with_odd_characters_makes_a_good_url() -> None:

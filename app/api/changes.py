@@ -60,6 +60,7 @@ async def check(request: Request) -> Answer:
     """
     ctx, (warehouse, levels, name) = reading.context(request), _table(request)
     body, _ = await reading.json_body(request)
+    reading.check_identifier(body, levels, name)
     given = [key for key in ("updates", "operations") if body.get(key) is not None]
     if is_given(body):
         given.append("schema")

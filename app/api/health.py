@@ -10,7 +10,7 @@ from app import errors
 from app.api import reading
 from app.api.operations import Operations, Returns
 from app.api.rendering import json_answer
-from app.catalog import standings
+from app.catalog import standings, warehouses
 from app.errors import dotted
 from app.ports import Standing, Tabular
 from app.web.answer import Answer
@@ -47,13 +47,15 @@ async def live(request: Request) -> Answer:
     fails=[errors.Unavailable],
 )
 async def ready(request: Request) -> Answer:
-    """Tell whether requests can be served: the database answers and has the schema that this server speaks.
+    """Tell whether requests can be served: the database answers and has the schema that this server speaks, and the
+    folder of a local default warehouse is there.
 
     A server that was told to stop is not ready either, while it still serves what reaches it.
     """
     if request.app.state.draining:
         raise errors.Unavailable("This server was told to stop")
     await reading.context(request).store.ping()
+    await warehouses.check_reachable(reading.context(request))
     return json_answer({"status": "ready"})
 
 

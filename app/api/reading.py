@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from app.catalog.context import Caller, Context
 from app.catalog.pages import EVERYTHING, PageRequest
-from app.errors import BadRequest
+from app.errors import BadRequest, dotted
 from app.spec import codec
 from app.web.bodies import read_body
 from app.web.callers import client_of, is_iceberg_java
@@ -139,6 +139,18 @@ def identifier(value: codec.Json, path: str) -> tuple[tuple[str, ...], str]:
     obj = codec.as_object(value, path)
     namespace = codec.as_str_list(codec.required(obj, "namespace", path), f"{path}.namespace")
     return namespace, codec.required_str(obj, "name", path)
+
+
+def check_identifier(body: Body, levels: tuple[str, ...], name: str) -> None:
+    """BadRequest unless the `identifier` of a commit, which may be absent, is what the path names."""
+    value = codec.optional(body, "identifier", None)
+    if value is None:
+        return
+    said = identifier(value, "$.identifier")
+    if said != (levels, name):
+        raise BadRequest(
+            f"Invalid commit: $.identifier is {dotted(*said)}, but the path of the request names {dotted(levels, name)}"
+        )
 
 
 def entity_tags(request: Request) -> str | None:

@@ -81,14 +81,16 @@ async def update_table(request: Request) -> Answer:
     the rules of the evolution engine (400). An unknown requirement or update is refused, and nothing is stored.
     """
     body, raw = await reading.json_body(request)
+    levels, name = reading.levels(request), reading.segment(request, "table")
+    reading.check_identifier(body, levels, name)
     requirements = parse_table_requirements(codec.optional(body, "requirements", []), "$.requirements")
     updates = parse_table_updates(codec.required(body, "updates"), "$.updates")
     committed = await commits.commit_table(
         reading.context(request),
         reading.caller(request, raw),
         reading.warehouse(request),
-        reading.levels(request),
-        reading.segment(request, "table"),
+        levels,
+        name,
         requirements,
         updates,
     )

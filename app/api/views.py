@@ -70,14 +70,16 @@ async def load_view(request: Request) -> Answer:
 async def replace_view(request: Request) -> Answer:
     """Commit to a view."""
     body, raw = await reading.json_body(request)
+    levels, name = reading.levels(request), reading.segment(request, "view")
+    reading.check_identifier(body, levels, name)
     requirements = parse_view_requirements(codec.optional(body, "requirements", []), "$.requirements")
     updates = parse_view_updates(codec.required(body, "updates"), "$.updates")
     committed = await views.replace_view(
         reading.context(request),
         reading.caller(request, raw),
         reading.warehouse(request),
-        reading.levels(request),
-        reading.segment(request, "view"),
+        levels,
+        name,
         requirements,
         updates,
     )

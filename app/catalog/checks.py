@@ -40,9 +40,9 @@ async def check_updates(
     home = await warehouses.warehouse(ctx, warehouse)
     row = await places.table(ctx, home, levels, name)
     objects = ctx.objects.of(home)
-    before = (await ctx.caches.documents.table(
-        objects, row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
-    )).metadata
+    before = (
+        await ctx.caches.documents.table(objects, row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid)
+    ).metadata
     applied = commit_tables.apply(before, row.metadata_location, tuple(updates), ctx.clock.now_ms(), ctx.ids.uuid4())
     verdict = await judgement.judged(ctx, Scope.of(row), before, applied.metadata)
     changes = diff(before.schema, applied.metadata.schema).to_json()

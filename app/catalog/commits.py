@@ -219,7 +219,7 @@ async def first_draft(
     """The first version of a new table, judged, with its locations checked."""
     uuid = metadata.table_uuid or ctx.ids.uuid4()
     await locations.check_requested(ctx, home, namespace.levels, metadata.location, "table location")
-    locations.check_introduced(ctx, home, {}, metadata.properties)
+    await locations.check_introduced(ctx, home, namespace.levels, {}, metadata.properties)
     verdict = await judgement.accepted(ctx, Scope.inside(namespace), None, metadata)
     file = drafts.next_file(ctx, home, metadata, None)
     pen = scribe(ctx, caller, home, namespace.levels, name, uuid)
@@ -234,6 +234,7 @@ async def first_draft(
         document=await rendered(metadata),
         columns=columns_of(metadata, pen.at_ms),
         exclusive=True,
+        roots=await locations.roots(ctx, home, metadata.location, metadata.properties),
         events=(pen.created("table", file), *pen.evolved(None, metadata, file, verdict.findings)),
         findings=verdict.findings,
     )
@@ -246,7 +247,7 @@ async def _next_version(
     moved = metadata.location != base.location
     if moved:
         await locations.check_requested(ctx, home, row.namespace, metadata.location, "table location")
-    locations.check_introduced(ctx, home, base.properties, metadata.properties)
+    await locations.check_introduced(ctx, home, row.namespace, base.properties, metadata.properties)
     verdict = await judgement.accepted(ctx, Scope.of(row), base, metadata)
     file = drafts.next_file(ctx, home, metadata, row.metadata_location)
     pen = scribe(ctx, caller, home, row.namespace, row.name, row.uuid)
@@ -261,7 +262,8 @@ async def _next_version(
         file=file,
         document=await rendered(metadata),
         columns=columns_of(metadata, pen.at_ms if changed else row.columns.schema_changed_at_ms),
-        exclusive=moved,
+        exclusive=True,
+        roots=await _new_roots(ctx, home, base, metadata),
         events=(
             *pen.evolved(base, metadata, file, verdict.findings),
             *pen.waivers_used(verdict.waivers_used, file),
@@ -270,6 +272,15 @@ async def _next_version(
         waivers=verdict.waivers_used,
         expired=applied.expired_metadata_files,
     )
+
+
+async def _new_roots(
+    ctx: Context, home: Warehouse, base: TableMetadata, metadata: TableMetadata
+) -> tuple[str, ...] | None:
+    """None while location and path properties are what they were."""
+    if metadata.location == base.location and locations.paths(metadata.properties) == locations.paths(base.properties):
+        return None
+    return await locations.roots(ctx, home, metadata.location, metadata.properties)
 
 
 def _unchanged(row: Tabular, document: Document[TableMetadata]) -> Draft:

@@ -166,7 +166,7 @@ class Documents:
 
     async def _read_and_keep(self, objects: Objects, location: str, limit: int, form: Form[M]) -> Document[M]:
         try:
-            document = await read_afresh(objects, location, limit, form)
+            document = await _parsed(objects, location, limit, form)
         except SpecError as fault:
             raise CorruptMetadata(location, fault.reason, fault.path) from fault
         self.keep(location, document)
@@ -182,14 +182,18 @@ class Documents:
 async def read_afresh(objects: Objects, location: str, limit: int, form: Form[M]) -> Document[M]:
     """Read and parse one file past every cache. NotFound, SpecError (with the file named), PayloadTooLarge."""
     try:
+        return await _parsed(objects, location, limit, form)
+    except SpecError as fault:
+        raise SpecError(f"Cannot read metadata file {location}: {fault.reason}", fault.path) from fault
+
+
+async def _parsed(objects: Objects, location: str, limit: int, form: Form[M]) -> Document[M]:
+    try:
         stored = await objects.read(location, limit=limit)
     except ObjectMissing as missing:
         raise NotFound(missing.message, location=location) from missing
-    try:
-        data = await aside(len(stored), partial(metadata_file.decode, limit=limit), stored, location)
-        return await aside(len(data), form.document, data)
-    except SpecError as fault:
-        raise SpecError(f"Cannot read metadata file {location}: {fault.reason}", fault.path) from fault
+    data = await aside(len(stored), partial(metadata_file.decode, limit=limit), stored, location)
+    return await aside(len(data), form.document, data)
 
 
 def _check_owner(location: str, wanted: str | None, found: str | None, member: str) -> None:

@@ -15,7 +15,7 @@ from app.catalog import locations, units
 from app.catalog.context import Context
 from app.catalog.documents import Document, aside
 from app.catalog.replays import Key, Outcome
-from app.errors import CommitStateUnknown, IcekeelError, ObjectExists
+from app.errors import CommitStateUnknown, CorruptMetadata, IcekeelError, NotFound, ObjectExists
 from app.events import AnyEvent
 from app.ports import (
     AppendJournal,
@@ -46,7 +46,8 @@ class Draft:
 
     `row` is the pointer it was judged against, None for something new. `file` is where the new document goes;
     it equals the row's own metadata location when nothing changed, and then nothing is written. A `registered` file
-    was there before and is never written or removed here. `expired` are older metadata files that the new document
+    was there before and is never written or removed here. `roots` are the places outside the location that its files
+    may lie in, None where they are those of the row. `expired` are older metadata files that the new document
     no longer names.
     """
 
@@ -61,6 +62,7 @@ class Draft:
     columns: Columns
     registered: bool = False
     exclusive: bool = False
+    roots: tuple[str, ...] | None = None
     events: tuple[AnyEvent, ...] = ()
     findings: tuple[Finding, ...] = ()
     waivers: tuple[Waiver, ...] = ()
@@ -133,6 +135,7 @@ def _pointer(warehouse: Warehouse, draft: Draft, now_ms: int) -> WriteOp:
             columns=draft.columns,
             exclusive_location=draft.exclusive,
             now_ms=now_ms,
+            roots=draft.roots,
         )
     return CreateTabular(
         warehouse=warehouse.name,
@@ -145,6 +148,7 @@ def _pointer(warehouse: Warehouse, draft: Draft, now_ms: int) -> WriteOp:
         columns=draft.columns,
         exclusive_location=draft.exclusive,
         now_ms=now_ms,
+        roots=draft.roots or (),
     )
 
 
@@ -198,7 +202,10 @@ async def _in_history(ctx: Context, objects: Objects, row: Tabular, draft: Draft
     """Someone committed since: our file among its predecessors means yes, our base without our file means no."""
     if row.kind != "table":
         return None
-    document = await ctx.caches.documents.table(objects, row.metadata_location, ctx.limits.document_bytes)
+    try:
+        document = await ctx.caches.documents.table(objects, row.metadata_location, ctx.limits.document_bytes)
+    except (NotFound, CorruptMetadata):
+        return None
     earlier = {entry.metadata_file for entry in document.metadata.metadata_log}
     if draft.file in earlier:
         return True

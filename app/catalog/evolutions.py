@@ -154,7 +154,7 @@ async def _assessed(
         after = applied.metadata
         if after.location != base.location:
             await locations.check_requested(ctx, home, row.namespace, after.location, "table location")
-        locations.check_introduced(ctx, home, base.properties, after.properties)
+        await locations.check_introduced(ctx, home, row.namespace, base.properties, after.properties)
     except CommitFailed as stale:
         return Assessment("not-checked", base, row.metadata_location, stale.message)
     except BadRequest as fault:

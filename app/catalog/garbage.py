@@ -105,7 +105,9 @@ async def _of_table(ctx: Context, objects: Objects, row: Tabular, cutoff_ms: int
         return
     chain = await history_chain.follow(objects, row.metadata_location, ctx.limits.document_bytes)
     report.garbage += [
-        one for one in versions if parse_version(one.location) > chain.unknown_to and key_of(one.location) not in chain.named
+        one
+        for one in versions
+        if parse_version(one.location) > chain.unknown_to and key_of(one.location) not in chain.named
     ]
 
 
@@ -121,7 +123,9 @@ async def _acquit(ctx: Context, report: Report) -> None:
             if key_of(row.metadata_location) in suspects:
                 named.add(key_of(row.metadata_location))
             if row.kind == "table":
-                named |= suspects & await history_chain.logged(objects, row.metadata_location, ctx.limits.document_bytes)
+                named |= suspects & await history_chain.logged(
+                    objects, row.metadata_location, ctx.limits.document_bytes
+                )
     report.garbage = [found for found in report.garbage if key_of(found.location) not in named]
 
 

@@ -37,8 +37,14 @@ class Scribe:
     name: str
     uuid: str
 
-    def created(self, kind: Kind, file: str, *, registered: bool = False) -> AnyEvent:
-        return events.Created(**self._head(), kind=kind, metadata_location=file, registered=registered)
+    def created(self, kind: Kind, file: str, *, registered: bool = False, findings: Iterable[Finding] = ()) -> AnyEvent:
+        return events.Created(
+            **self._head(),
+            kind=kind,
+            metadata_location=file,
+            registered=registered,
+            findings=tuple(finding.to_json() for finding in findings),
+        )
 
     def dropped(self, kind: Kind, file: str, *, purge: bool = False) -> AnyEvent:
         return events.Dropped(**self._head(), kind=kind, metadata_location=file, purge=purge)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from app.catalog.context import Context
-from app.errors import BadRequest, ValidationFailed
-from app.ports import Levels, Namespace, Warehouse
+from app.errors import BadRequest, Forbidden, ValidationFailed
+from app.ports import Levels, Namespace, Objects, Warehouse
 from app.spec import location as spec_location
 
 SETTING = "ICEKEEL_ALLOWED_LOCATIONS"
@@ -51,16 +51,46 @@ def check(ctx: Context, warehouse: Warehouse, location: str, what: str) -> None:
         )
 
 
-def check_introduced(ctx: Context, warehouse: Warehouse, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+async def check_introduced(
+    ctx: Context, warehouse: Warehouse, levels: Levels, before: Mapping[str, str], after: Mapping[str, str]
+) -> None:
     """Check every path property that `after` introduces; what was there before is not this commit's doing."""
     for key in PATH_PROPERTIES:
         value = after.get(key)
         if value is not None and value != before.get(key):
-            check(ctx, warehouse, value, f"value of {key}")
+            await check_requested(ctx, warehouse, levels, value, f"value of {key}")
+
+
+def paths(properties: Mapping[str, str]) -> list[str]:
+    """The values of the path properties."""
+    return [properties[key] for key in PATH_PROPERTIES if properties.get(key)]
+
+
+async def roots(
+    ctx: Context, warehouse: Warehouse, location: str, properties: Mapping[str, str], *more: str
+) -> tuple[str, ...]:
+    """The places outside `location` where a table's files may lie: its path properties, `more`, and where symbolic
+    links of a disk lead from any of these. Places that the server may not touch are nothing to it."""
+    objects, found = ctx.objects.of(warehouse), [location]
+    for place in (location, *paths(properties), *more):
+        if not may_touch(ctx, warehouse, place):
+            continue
+        for spelled in (place, await resolved(objects, place)):
+            if not any(spec_location.contains(known, spelled) for known in found):
+                found.append(spelled)
+    return tuple(found[1:])
+
+
+async def resolved(objects: Objects, location: str) -> str:
+    """`location` with links followed; as it is where they lead to a place that the server may not touch."""
+    try:
+        return await objects.resolved(location)
+    except Forbidden:
+        return location
 
 
 async def check_requested(ctx: Context, warehouse: Warehouse, levels: Levels, location: str, what: str) -> None:
-    """Check a location that a client chose for a table or view: allowed, and not a folder that holds other tables."""
+    """Check a place that a client chose for a table's or view's files: allowed, and not a folder of other tables."""
     check(ctx, warehouse, location, what)
     for folder in await _shared_folders(ctx, warehouse, levels, location):
         if spec_location.contains(location, folder):
@@ -68,7 +98,7 @@ async def check_requested(ctx: Context, warehouse: Warehouse, levels: Levels, lo
 
 
 async def overlapping(ctx: Context, location: str) -> list[str]:
-    """Dotted names of the live tables and views, of any warehouse, that lie at, above or below `location`."""
+    """Dotted names of the live tables and views, of any warehouse, that have files at, above or below `location`."""
     found: list[str] = []
     for warehouse in await ctx.store.warehouses():
         found += await ctx.store.locations_overlapping(warehouse.name, location, besides_uuid=None)

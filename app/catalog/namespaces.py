@@ -10,6 +10,7 @@ from app.catalog.context import Caller, Context
 from app.catalog.pages import EVERYTHING, PageRequest
 from app.catalog.replays import Key
 from app.errors import BadRequest, NoSuchNamespace, Unprocessable
+from app.evolution.policy import misspelt
 from app.ports import CreateNamespace, DropNamespace, Levels, Namespace, UpdateNamespace, Warehouse
 from app.spec import names
 
@@ -40,6 +41,7 @@ async def create_namespace(
             raise BadRequest("Invalid namespace: at least one level is needed")
         for level in levels:
             names.validate_level(level)
+        _check_rules(properties)
         if await ctx.store.namespace(home.name, levels) is None:
             _check_location(ctx, home, properties)
         op = CreateNamespace(warehouse=home.name, levels=levels, properties=dict(properties), now_ms=ctx.clock.now_ms())
@@ -78,6 +80,7 @@ async def update_properties(
         both = sorted(set(updates) & set(removals))
         if both:
             raise Unprocessable(f"Invalid properties update: both set and removed: {', '.join(both)}")
+        _check_rules(updates)
         if updates.get(locations.LOCATION) != before.properties.get(locations.LOCATION):
             _check_location(ctx, home, updates)
         gone = tuple(dict.fromkeys(removals))
@@ -121,6 +124,12 @@ async def _shown(ctx: Context, warehouse: Warehouse, namespace: Namespace) -> Na
     if not properties.get(locations.LOCATION):
         properties[locations.LOCATION] = await locations.namespace_location(ctx, warehouse, namespace)
     return NamespaceView(namespace.levels, properties)
+
+
+def _check_rules(properties: Mapping[str, str]) -> None:
+    """A misspelt rule would leave every table of the namespace unprotected, and no commit tells of it."""
+    for key, why in misspelt(properties).items():
+        raise BadRequest(f"Invalid namespace property {key}: {why}. The command `icekeel rules` lists the codes")
 
 
 def _check_location(ctx: Context, warehouse: Warehouse, properties: Mapping[str, str]) -> None:

@@ -1,13 +1,14 @@
 """Purge jobs: the files of a dropped table, deleted in bounded batches by a worker that may crash at any point.
 
 A job is stored in the unit that drops its table. Deleting is idempotent and what is gone is no longer listed, so a job
-that starts over goes on where it stopped. Before every batch the worker asks whether a live table or view lies at,
-above or below the location; then it deletes nothing more and records why. A file younger than the job is not the
-dropped table's, whoever wrote it there.
+that starts over goes on where it stopped. Before every batch the worker asks whether a live table or view has files
+at, above or below the location, links of a disk followed; then it deletes nothing more and records why. A file younger
+than the job is not the dropped table's, whoever wrote it there.
 
-What is deleted: files that the metadata itself names outside the table's location (metadata log, manifest lists,
-statistics), where they are allowed and no live table's; then everything below the location. Data files that a
-`write.data.path` outside the location received are named by manifests only and stay.
+What is deleted: everything below the location; before that, files that the metadata names (metadata log, manifest
+lists, statistics) below one of the table's own path properties, where they are no live table's. Metadata may name
+anything, so a file elsewhere stays, whoever's it is. Data files that a `write.data.path` outside the location received
+are named by manifests only and stay.
 """
 
 from __future__ import annotations
@@ -90,15 +91,16 @@ async def _delete_all(ctx: Context, job: PurgeJob, progress: _Progress) -> None:
     if not progress.outside_done:
         named = await _named_outside(ctx, objects, job)
         for batch in _batches(named, ctx.limits.purge_batch):
-            await _guard(ctx, job)
-            await _delete(objects, [file for file in batch if await _ownerless(ctx, warehouse, file)], progress)
+            await _guard(ctx, objects, job)
+            gone = [file for file in batch if await _ownerless(ctx, objects, warehouse, file)]
+            await _delete(objects, gone, progress)
         progress.outside_done = True
         await _save(ctx, job, progress, job.attempts, job.last_error)
     async for batch in _listed(objects, job, ctx.limits.purge_batch):
-        await _guard(ctx, job)
+        await _guard(ctx, objects, job)
         await _delete(objects, batch, progress)
         await _save(ctx, job, progress, job.attempts, job.last_error)
-    await _guard(ctx, job)
+    await _guard(ctx, objects, job)
     await objects.remove_empty_folders(job.location)
 
 
@@ -114,21 +116,23 @@ async def _checked(ctx: Context, job: PurgeJob) -> Warehouse:
     return warehouse
 
 
-async def _guard(ctx: Context, job: PurgeJob) -> None:
-    others = await locations.overlapping(ctx, job.location)
+async def _guard(ctx: Context, objects: Objects, job: PurgeJob) -> None:
+    others = await _owners(ctx, objects, job.location)
     if others:
         raise Refused(f"{job.location} is shared with {', '.join(others[:5])}, which is in use")
 
 
 async def _named_outside(ctx: Context, objects: Objects, job: PurgeJob) -> list[str]:
-    """Files that the metadata names beyond the table's location; none when the metadata cannot be read any more."""
+    """Files that the metadata names below the table's own path properties and not below its location; none when the
+    metadata cannot be read any more."""
     try:
         document = await read_afresh(objects, job.metadata_location, ctx.limits.document_bytes, TABLE)
     except (NotFound, BadRequest) as unreadable:
         log.warning("purge of %s sees only the location: %s", job.location, unreadable.message)
-        return [] if _inside(job.location, job.metadata_location) else [job.metadata_location]
+        return []
+    own = locations.paths(document.metadata.properties)
     named = dict.fromkeys((job.metadata_location, *_named(document.metadata)))
-    return [file for file in named if not _inside(job.location, file)]
+    return [file for file in named if not _inside(job.location, file) and any(_inside(place, file) for place in own)]
 
 
 def _named(metadata: TableMetadata) -> Iterator[str]:
@@ -150,11 +154,18 @@ def _inside(parent: str, child: str) -> bool:
         return False
 
 
-async def _ownerless(ctx: Context, warehouse: Warehouse, file: str) -> bool:
-    """Whether a named file may be deleted: allowed to touch, and inside no live table's or view's location."""
+async def _ownerless(ctx: Context, objects: Objects, warehouse: Warehouse, file: str) -> bool:
+    """Whether a named file may be deleted: allowed to touch, and in no place of a live table or view."""
     if not locations.may_touch(ctx, warehouse, file):
         return False
-    return not await locations.overlapping(ctx, file)
+    return not await _owners(ctx, objects, file)
+
+
+async def _owners(ctx: Context, objects: Objects, location: str) -> list[str]:
+    """Live tables and views with files at, above or below `location`, as it is spelled and where its links lead."""
+    owners = await locations.overlapping(ctx, location)
+    real = await locations.resolved(objects, location)
+    return owners if owners or real == location else await locations.overlapping(ctx, real)
 
 
 async def _listed(objects: Objects, job: PurgeJob, size: int) -> AsyncIterator[list[str]]:

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
-from app.catalog import commits, drafts, locations, namespaces, places, replays, tabulars, versions, warehouses
+from app.catalog import (
+    commits,
+    drafts,
+    judgement,
+    locations,
+    namespaces,
+    places,
+    replays,
+    tabulars,
+    versions,
+    warehouses,
+)
 from app.catalog.answers import Committed, LoadedTable
 from app.catalog.context import Caller, Context
 from app.catalog.documents import Document, Form, read_afresh
 from app.catalog.drafts import Draft
 from app.catalog.journal import scribe
+from app.catalog.judgement import Scope
 from app.catalog.replays import Key, Outcome
-from app.errors import AlreadyExists, CommitFailed, IcekeelError, SwapLost
+from app.errors import AlreadyExists, CommitFailed, IcekeelError, SpecError, SwapLost
 from app.ports import Levels, Tabular, Warehouse
+from app.rules import Finding
 from app.spec import names
 from app.spec.table import TableMetadata, parse_table_metadata, render_table_metadata, verify_table_metadata
 
@@ -32,7 +46,9 @@ async def register_table(
     """Make an existing metadata file the current version of `name`; the answer names it exactly as given.
 
     With `overwrite` an existing table's pointer is moved in one step, if the file is a version of the same table
-    (equal uuid); another uuid, a taken name without `overwrite`, and a view of that name are AlreadyExists.
+    (equal uuid); another uuid, a taken name without `overwrite`, and a view of that name are AlreadyExists. Restoring a
+    backup must work, so the judge refuses nothing here: what a commit from the replaced version to this file would be
+    refused for is in the answer's findings and in the journal, and no waiver is used up.
     NoSuchNamespace; BadRequest for a location we may not read or a file that is no table; NotFound for no file.
     """
     home = await warehouses.fresh_warehouse(ctx, warehouse)
@@ -47,11 +63,12 @@ async def register_table(
                     continue
                 except AlreadyExists:
                     raise await places.now_taken(ctx, home, levels, name, "table") from None
-                return versions.loaded(home, versions.of(draft))
+                return versions.loaded(home, versions.of(draft), draft.findings)
         raise CommitFailed(tabulars.CROWDED)
 
     async def again(outcome: Outcome) -> LoadedTable:
-        return versions.loaded(home, await versions.recorded(ctx, home, levels, name, outcome))
+        version = await versions.recorded(ctx, home, levels, name, outcome)
+        return versions.loaded(home, version, replays.findings_of(outcome))
 
     return await replays.once(ctx, caller, home, act, again)
 
@@ -102,7 +119,10 @@ async def _registration(
         )
     await _warn_of_overlap(ctx, home, name, metadata.location, uuid)
     before = None if row is None else await _before(ctx, home, row)
-    return _draft(ctx, caller, home, (levels, name), row, uuid, file, document, before)
+    findings = () if row is None or before is None else await _findings(ctx, row, before, metadata)
+    roots = await locations.roots(ctx, home, metadata.location, metadata.properties, file)
+    draft = _draft(ctx, caller, home, (levels, name), row, uuid, file, document, before, findings)
+    return replace(draft, roots=roots)
 
 
 def _parse_whole(data: bytes) -> TableMetadata:
@@ -125,6 +145,7 @@ def _draft(
     file: str,
     document: Document[TableMetadata],
     before: TableMetadata | None,
+    findings: tuple[Finding, ...],
 ) -> Draft:
     pen = scribe(ctx, caller, home, *place, uuid)
     return Draft(
@@ -138,8 +159,21 @@ def _draft(
         document=document,
         columns=commits.columns_of(document.metadata, pen.at_ms),
         registered=True,
-        events=(pen.created("table", file, registered=True), *pen.evolved(before, document.metadata, file)),
+        events=(
+            pen.created("table", file, registered=True, findings=findings),
+            *pen.evolved(before, document.metadata, file, findings),
+        ),
+        findings=findings,
     )
+
+
+async def _findings(ctx: Context, row: Tabular, before: TableMetadata, after: TableMetadata) -> tuple[Finding, ...]:
+    """What the judge says to the file as a successor; nothing when the replaced version is too damaged to tell."""
+    try:
+        return (await judgement.judged(ctx, Scope.of(row), before, after)).findings
+    except SpecError:
+        log.warning("cannot compare the file registered over %s with what it replaces", row.metadata_location)
+        return ()
 
 
 async def _before(ctx: Context, home: Warehouse, row: Tabular) -> TableMetadata | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from app.catalog import warehouses
+from app.catalog import locations, warehouses
 from app.catalog.context import Context
 from app.catalog.history_chain import key_of
 from app.catalog.sweep import every_row
@@ -71,6 +71,8 @@ async def _look_into(ctx: Context, objects: Objects, folder: str, cutoff_ms: int
             return
     for table, inside in _by_table(files).items():
         reason = await _why_kept(ctx, objects, inside, cutoff_ms)
+        if reason is None and (owners := await locations.overlapping(ctx, table)):
+            reason = f"it lies where {', '.join(owners[:5])} may have files"
         if reason is None:
             found.garbage += inside
         elif reason:

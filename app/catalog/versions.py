@@ -70,9 +70,10 @@ async def recorded(
 async def trim(ctx: Context, warehouse: Warehouse, draft: Draft) -> None:
     """Delete metadata files that fell off the log of a table that asks for it, as far as they are its own."""
     properties = draft.document.metadata.properties
-    if await ctx.store.locations_overlapping(warehouse.name, draft.location, besides_uuid=draft.uuid):
-        log.warning("metadata files of %s are kept: another table shares its location", draft.location)
-        return
+    for home in _homes(draft, properties):
+        if await ctx.store.locations_overlapping(warehouse.name, home, besides_uuid=draft.uuid):
+            log.warning("metadata files of %s are kept: another table shares %s", draft.location, home)
+            return
     objects = ctx.objects.of(warehouse)
     for file in draft.expired:
         if file != draft.file and _own(draft, properties, file) and locations.may_touch(ctx, warehouse, file):
@@ -86,10 +87,13 @@ async def _version(ctx: Context, warehouse: Warehouse, file: str, kind: Kind) ->
     return Version(file, (await documents.view(objects, file, limit)).data)
 
 
+def _homes(draft: Draft, properties: Mapping[str, str]) -> list[str]:
+    return [draft.location, *([properties[METADATA_PATH]] if properties.get(METADATA_PATH) else [])]
+
+
 def _own(draft: Draft, properties: Mapping[str, str], file: str) -> bool:
     """Whether `file` lies where this table keeps its metadata; a log may name anything."""
-    homes = [draft.location, *([properties[METADATA_PATH]] if properties.get(METADATA_PATH) else [])]
     try:
-        return any(spec_location.contains(home, file) for home in homes)
+        return any(spec_location.contains(home, file) for home in _homes(draft, properties))
     except BadRequest:
         return False

@@ -67,7 +67,8 @@ async def create_view(ctx: Context, caller: Caller, warehouse: str, levels: Leve
         namespace = await places.vacancy(ctx, home, levels, request.name, "view")
         metadata = await _new_metadata(ctx, home, namespace, request)
         file = drafts.next_file(ctx, home, metadata, None)
-        draft = _draft(ctx, caller, home, (levels, request.name), None, file, _rendered(metadata))
+        roots = await locations.roots(ctx, home, metadata.location, metadata.properties)
+        draft = _draft(ctx, caller, home, (levels, request.name), None, file, _rendered(metadata), roots)
         return await _publish_new(ctx, home, draft, key)
 
     return await replays.once(ctx, caller, home, act, _again(ctx, home, levels, request.name))
@@ -160,7 +161,9 @@ async def register_view(
         document = await read_afresh(ctx.objects.of(home), metadata_location, ctx.limits.document_bytes, VIEW)
         locations.check(ctx, home, document.metadata.location, "view location in the metadata file")
         place = (levels, name)
-        draft = _draft(ctx, caller, home, place, None, metadata_location, document, registered=True)
+        made = document.metadata
+        roots = await locations.roots(ctx, home, made.location, made.properties, metadata_location)
+        draft = _draft(ctx, caller, home, place, None, metadata_location, document, roots, registered=True)
         return await _publish_new(ctx, home, draft, key)
 
     return await replays.once(ctx, caller, home, act, _again(ctx, home, levels, name))
@@ -181,7 +184,7 @@ async def _new_metadata(ctx: Context, home: Warehouse, namespace: Namespace, req
         await locations.check_requested(ctx, home, namespace.levels, location, "view location")
     else:
         location = await locations.new_location(ctx, home, namespace, request.name, uuid)
-    locations.check_introduced(ctx, home, {}, request.properties)
+    await locations.check_introduced(ctx, home, namespace.levels, {}, request.properties)
     return commit_views.new_view(
         request.schema, request.view_version, location, request.properties, now_ms=ctx.clock.now_ms(), uuid=uuid
     )
@@ -209,9 +212,12 @@ async def _next_version(
     metadata = applied.metadata
     if metadata.location != base.location:
         await locations.check_requested(ctx, home, levels, metadata.location, "view location")
-    locations.check_introduced(ctx, home, base.properties, metadata.properties)
+    await locations.check_introduced(ctx, home, levels, base.properties, metadata.properties)
     file = drafts.next_file(ctx, home, metadata, row.metadata_location)
-    return _draft(ctx, caller, home, place, row, file, _rendered(metadata))
+    places_kept = (base.location, locations.paths(base.properties))
+    moved = (metadata.location, locations.paths(metadata.properties)) != places_kept
+    roots = await locations.roots(ctx, home, metadata.location, metadata.properties) if moved else None
+    return _draft(ctx, caller, home, place, row, file, _rendered(metadata), roots)
 
 
 def _draft(
@@ -222,6 +228,7 @@ def _draft(
     row: Tabular | None,
     file: str,
     document: Document[ViewMetadata],
+    roots: tuple[str, ...] | None = None,
     *,
     registered: bool = False,
 ) -> Draft:
@@ -238,6 +245,7 @@ def _draft(
         document=document,
         columns=_columns(metadata),
         registered=registered,
+        roots=roots,
         events=(pen.created("view", file, registered=registered),) if row is None else (),
     )
 

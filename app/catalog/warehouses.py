@@ -11,6 +11,7 @@ import msgspec
 
 from app.catalog import storage
 from app.catalog.context import Context
+from app.catalog.storage_options import CLIENT_KEYS
 from app.errors import (
     AlreadyExists,
     BadRequest,
@@ -101,7 +102,7 @@ async def create_warehouse(ctx: Context, new: Warehouse) -> Warehouse:
     _check(record)
     _check_asked(ctx, _places(record), options=bool(record.storage or record.secrets))
     await _refuse_shared(ctx, record, _places(record))
-    ctx.objects.of(record)
+    await ctx.objects.of(record).establish(record.location)
     await ctx.store.write([PutWarehouse(warehouse=record, expected_version=None, now_ms=ctx.clock.now_ms())])
     log.info("warehouse %s created at %s", record.name, record.location)
     _tell(record)
@@ -128,7 +129,9 @@ async def change_warehouse(ctx: Context, name: str, change: WarehouseChange) -> 
         added = tuple(place for place in _places(record) if not _within(before, place))
         _check_asked(ctx, added, options=bool(change.options))
         await _refuse_shared(ctx, record, added)
-        ctx.objects.of(_configured(ctx, record))
+        objects = ctx.objects.of(_configured(ctx, record))
+        if change.location is not None:
+            await objects.establish(record.location)
         put = PutWarehouse(warehouse=record, expected_version=found.version, now_ms=ctx.clock.now_ms())
         try:
             await ctx.store.write([put])
@@ -151,16 +154,27 @@ async def drop_warehouse(ctx: Context, name: str) -> None:
     log.info("warehouse %s dropped", name)
 
 
-async def ensure_warehouse(ctx: Context, wanted: Warehouse) -> Warehouse:
+async def check_reachable(ctx: Context) -> None:
+    """ObjectsUnavailable when the folder of the default warehouse is not there (a disk that is not mounted)."""
+    found = await stored(ctx, ctx.limits.default_warehouse)
+    if found is not None:
+        await ctx.objects.of(found).check_root(found.location)
+
+
+async def ensure_warehouse(ctx: Context, wanted: Warehouse, *, establish: bool = False) -> Warehouse:
     """Make the configured warehouse exist as configured; safe when several servers start at once.
 
     A changed location is for new tables. The old one stays allowed, because the tables there are still served. Storage
     options from the settings are never stored: they hold for the servers that have them.
+
+    The folder of a local warehouse is made with its record, and with `establish` (a start by a person) in any case.
     """
     bare = msgspec.structs.replace(wanted, storage={}, secrets={})
     _check(wanted)
-    ctx.objects.of(wanted)
+    objects = ctx.objects.of(wanted)
     found = await ctx.store.warehouse(wanted.name)
+    if establish or found is None or not same_location(found.location, wanted.location):
+        await objects.establish(wanted.location)
     if found is None:
         record = msgspec.structs.replace(bare, location=locations.strip_trailing_slash(wanted.location), version=1)
         await _refuse_shared(ctx, record, (record.location,))
@@ -252,8 +266,8 @@ def _check_asked(ctx: Context, added: tuple[str, ...], *, options: bool) -> None
             _check_disk(ctx, place)
         elif not (ctx.limits.callers_known or _within(ctx.limits.allowed_locations, place)):
             raise Forbidden(
-                f"This server has no token, so that anyone could send it anywhere: {place} is refused. Set ICEKEEL_TOKEN, "
-                "or have the operator add the place to ICEKEEL_ALLOWED_LOCATIONS"
+                f"This server has no token, so that anyone could send it anywhere: {place} is refused. Set "
+                "ICEKEEL_TOKEN, or have the operator add the place to ICEKEEL_ALLOWED_LOCATIONS"
             )
     if options and not ctx.limits.callers_known:
         raise Forbidden(
@@ -298,5 +312,5 @@ def _tell(found: Warehouse) -> None:
             "WAREHOUSE %s HANDS OUT ITS STATIC KEYS: whoever may load a table of it gets them, and with them everything "
             "that they open (storage option %s)",
             found.name,
-            storage.CLIENT_KEYS,
+            CLIENT_KEYS,
         )

@@ -121,7 +121,8 @@ def _duckdb(place: Place) -> tuple[str, list[str]]:
 
 
 def _duckdb_secret(place: Place) -> str:
-    options = ["TYPE s3", "KEY_ID '<key>'", "SECRET '<secret>'", f"REGION '{place.config.get('s3.region', '<region>')}'"]
+    region = place.config.get("s3.region", "<region>")
+    options = ["TYPE s3", "KEY_ID '<key>'", "SECRET '<secret>'", f"REGION '{region}'"]
     endpoint = place.config.get("s3.endpoint")
     if endpoint is not None:
         scheme, _, host = endpoint.partition("://")

@@ -1,4 +1,7 @@
-"""`icekeel gc`: metadata files that no pointer ever named. Works on the database and the stores, with the server's settings."""
+"""`icekeel gc`: metadata files that no pointer ever named.
+
+It works on the database and the stores themselves, with the settings of the server.
+"""
 
 from __future__ import annotations
 

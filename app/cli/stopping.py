@@ -15,7 +15,7 @@ _CLOSE = (b"Connection", b"close")
 
 
 class LeavingServer(uvicorn.Server):
-    """On the first signal `draining()` is told; `drain_s` seconds later the process stops. A second signal does not wait.
+    """On the first signal `draining()` is told, and `drain_s` seconds later the process stops; a second does not wait.
 
     While it drains, every answer closes its connection, so that clients and proxies come back to another replica.
     """
@@ -72,7 +72,7 @@ class LeavingServer(uvicorn.Server):
 
 
 def _last_accepted(listener: socket.socket) -> list[socket.socket]:
-    """What waits in the kernel; the listener is closed in the same breath, which leaves microseconds for a latecomer."""
+    """What waits in the kernel. The listener is closed in the same breath, which leaves a latecomer microseconds."""
     listener.setblocking(False)
     waiting: list[socket.socket] = []
     while True:

@@ -10,6 +10,7 @@ from app.errors import ValidationFailed
 from app.spec.partition import PartitionSpec
 from app.spec.ref import SnapshotRef
 from app.spec.schema import Schema
+from app.spec.schema_counter import remembered_schema_id
 from app.spec.schemas import Schemas
 from app.spec.snapshot import Snapshot, Snapshots
 from app.spec.sort import SortOrder
@@ -52,6 +53,7 @@ class TableDraft:
         self.current_schema_id = None if base is None else base.current_schema_id
         self.last_added_schema_id: int | None = None
         self.removed_schema_ids: set[int] = set()
+        self.remembered_schema_id = -1 if base is None else remembered_schema_id(base.extra)
         self.assigned_schema_ids: dict[int, int] = {}
 
         self.specs: tuple[PartitionSpec, ...] = () if base is None else base.partition_specs

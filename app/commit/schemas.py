@@ -27,8 +27,8 @@ def add_schema(draft: TableDraft, update: AddSchema) -> None:
 
 
 def _next_schema_id(draft: TableDraft) -> int:
-    """An id that no schema had: none that is listed, that this commit removed, or that a snapshot still names."""
-    taken = {*draft.schemas.ids, *draft.removed_schema_ids}
+    """An id that no schema had: none that is listed, removed, remembered as the highest, or named by a snapshot."""
+    taken = {*draft.schemas.ids, *draft.removed_schema_ids, draft.remembered_schema_id}
     for snapshots in (draft.listed, draft.added_snapshots.values()):
         taken.update(snapshot.schema_id for snapshot in snapshots if snapshot.schema_id is not None)
     following = max(taken, default=-1) + 1

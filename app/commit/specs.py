@@ -7,6 +7,7 @@ from app.errors import ValidationFailed
 from app.spec.codec import INT32_MAX
 from app.spec.partition import (
     FIRST_PARTITION_FIELD_ID,
+    HIGHEST_PARTITION_FIELD_ID,
     PartitionField,
     PartitionSpec,
     UnboundPartitionField,
@@ -101,8 +102,7 @@ def _check_ids(draft: TableDraft, fields: list[PartitionField]) -> None:
     if len({part.field_id for part in fields}) != len(fields):
         raise ValidationFailed("Cannot add partition spec: two of its fields have the same field-id")
     by_id = {part.field_id: part for part in fields}
-    if any(field_id > INT32_MAX for field_id in by_id):
-        raise ValidationFailed("Cannot add partition spec: no partition field id is left")
+    _check_range(draft, by_id)
     for spec in draft.specs:
         for known in spec.fields:
             part = by_id.get(known.field_id)
@@ -115,6 +115,20 @@ def _check_ids(draft: TableDraft, fields: list[PartitionField]) -> None:
                     f"({part.transform} of {part.source_ids}) is {known.name} ({known.transform} of "
                     f"{known.source_ids}) in spec {spec.spec_id}"
                 )
+
+
+def _check_range(draft: TableDraft, by_id: dict[int, PartitionField]) -> None:
+    """The counter never comes back down, so a table whose counter is at the end is never repartitioned again."""
+    known = {field.field_id for spec in draft.specs for field in spec.fields}
+    beyond = next((i for i in sorted(by_id) if i > HIGHEST_PARTITION_FIELD_ID and i not in known), None)
+    if beyond is None:
+        return
+    if draft.last_partition_id >= HIGHEST_PARTITION_FIELD_ID:
+        raise ValidationFailed("Cannot add partition spec: no partition field id is left")
+    raise ValidationFailed(
+        f"Cannot add partition spec: field-id {beyond} of {by_id[beyond].name} is above {HIGHEST_PARTITION_FIELD_ID}, "
+        f"and no field could be added after it. Use {draft.last_partition_id + 1}, or leave field-id out"
+    )
 
 
 def set_default_spec(draft: TableDraft, update: SetDefaultSpec) -> None:

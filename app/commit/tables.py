@@ -6,7 +6,7 @@ table is judged elsewhere; here it only becomes a document that every reader can
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -16,7 +16,9 @@ from app.commit.creation import new_table
 from app.commit.draft import TableDraft
 from app.errors import SpecError, ValidationFailed
 from app.spec import update as u
+from app.spec.codec import NO_EXTRA
 from app.spec.logs import MetadataLog
+from app.spec.schema_counter import with_remembered
 from app.spec.table import DEFAULT_FORMAT_VERSION, TableMetadata, check_invariants
 
 __all__ = ["Applied", "apply", "new_table"]
@@ -140,9 +142,18 @@ def _close(draft: TableDraft, base_location: str | None, now_ms: int) -> tuple[T
         partition_statistics=tuple(file for files in draft.partition_statistics.values() for file in files),
         next_row_id=draft.next_row_id,
         encryption_keys=draft.encryption_keys,
-        extra={} if base is None else base.extra,
+        extra=_extra(draft),
     )
     return metadata, expired
+
+
+def _extra(draft: TableDraft) -> Mapping[str, msgspec.Raw]:
+    """The members that are not the spec's, with the highest schema id as soon as the list of schemas lacks it."""
+    extra = NO_EXTRA if draft.base is None else draft.base.extra
+    if not draft.removed_schema_ids and draft.remembered_schema_id < 0:
+        return extra
+    highest = max(draft.remembered_schema_id, *draft.removed_schema_ids, *draft.schemas.ids)
+    return with_remembered(extra, highest, max(draft.schemas.ids, default=-1))
 
 
 def _settled_heads(draft: TableDraft) -> tuple[int, int, int, str]:

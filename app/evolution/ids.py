@@ -7,11 +7,14 @@ from typing import Final
 
 from app.evolution.change import Change
 from app.evolution.diff import describe
+from app.evolution.doubts import unsettled
 from app.evolution.registry import RULES
-from app.rules import Fault
+from app.rules import Fault, Severity
 
 HIGHEST_FIELD_ID: Final = 2147483447
 """Integer.MAX_VALUE - 200; everything above belongs to metadata columns."""
+
+WIDE_GAP: Final = 1_000_000
 
 
 @RULES.rule("ICE101", "reserved-field-id", spec="Reserved Field IDs")
@@ -251,6 +254,105 @@ def id_counter_went_back(change: Change) -> Iterator[Fault]:
             fix=f"Set last-column-id to {highest}.",
             field_id=highest, before=str(current.last_column_id), after=str(highest),
         )
+
+
+@RULES.rule("ICE109", "restored-column-unverifiable", spec="Schema Evolution")
+def restored_column_unverifiable(change: Change) -> Iterator[Fault]:
+    """A dropped column comes back, and what files hold under its ID cannot be told any more.
+
+    Checks
+        When the history of a branch is not complete (snapshots expired, or name no schema), a field that comes back
+        under its old ID is in a schema that one of the known snapshots was written under, or no schema is missing
+        from the list that the table keeps. IDs of schemas are given out in order, so a missing ID is a removed schema.
+    Why it matters
+        Expiring snapshots removes metadata, not files that later snapshots still use. Was the column int, then long,
+        then dropped, and are the snapshots and the schema of the long days gone, nothing is left that says so: files
+        with longs are read as int, and scans fail or return other values.
+    Example
+        `a: int` (schema 0), `a: long` (1), dropped (2). The snapshots of schema 1 expire and remove-schemas takes
+        schema 1 away: bringing `a: int` back from schema 0 is refused. As long as schema 1 is kept, `a: long` is not.
+    What to do
+        Add the column under a fresh ID, which has no past. Undo a drop before metadata clean-up takes the evidence
+        away.
+    Spec
+        Schema Evolution: field deletion cannot be rolled back unless the field was nullable or if the current
+        snapshot has not changed; adding a new field assigns a new ID.
+    """
+    for doubt in unsettled(change):
+        slot = doubt.slot
+        yield Fault(
+            text=(
+                f"{slot.label} comes back, but the history of branch {doubt.end.branch} is known only down to snapshot "
+                f"{doubt.end.snapshot.snapshot_id} and {doubt.gap} removed since: nothing tells what files hold "
+                f"under {slot.field_id}"
+            ),
+            fix=f"Add the column under a fresh ID, {_next_id(change)}.",
+            field_id=slot.field_id, path=slot.path, after=describe(slot),
+        )
+
+
+@RULES.rule("ICE110", "id-far-ahead", spec="Table Metadata Fields", default=Severity.WARN)
+def id_far_ahead(change: Change) -> Iterator[Fault]:
+    """An ID leaves a gap of more than a million behind it.
+
+    Checks
+        last-column-id and last-partition-id grow by at most 1000000 in one commit. Gaps are legal and smaller ones are
+        not reported.
+    Why it matters
+        The counters never come back down and end at 2147483447. A table whose counter is near the end can get no new
+        columns, or no new partition fields, ever again. No client leaves such a gap on purpose.
+    Example
+        last-column-id is 11 and a column comes as 2000000000: accepted and reported.
+    What to do
+        Use the table's counter + 1. If the commit was a mistake, copy the table now, while little depends on it.
+    Spec
+        Table Metadata Fields: last-column-id and last-partition-id are the highest IDs ever assigned.
+    """
+    previous, current = change.previous, change.current
+    if previous is None or not change.takes_effect:
+        return
+    for name, old, new in (
+        ("last-column-id", previous.last_column_id, current.last_column_id),
+        ("last-partition-id", previous.last_partition_id, current.last_partition_id),
+    ):
+        if new - old > WIDE_GAP and new <= HIGHEST_FIELD_ID:
+            yield Fault(
+                text=f"{name} jumps from {old} to {new} and never comes back; {HIGHEST_FIELD_ID - new} IDs are left",
+                fix=f"Use the next free ID, {old + 1}.", before=str(old), after=str(new),
+            )
+
+
+@RULES.rule("ICE111", "dropped-column-under-new-name", spec="Schema Evolution", default=Severity.WARN)
+def dropped_column_under_new_name(change: Change) -> Iterator[Fault]:
+    """A dropped column comes back under a name that it never had.
+
+    Checks
+        A field that comes back under its old ID has a name that some retained schema gives it. Fields that other rules
+        refuse are left out.
+    Why it matters
+        Files are read by ID: the values of the dropped column show up under the new name. That is meant when a drop is
+        undone and the column renamed at once, and a surprise when a program reuses IDs for new columns.
+    Example
+        `3: cc string` was dropped; adding `3: note string` is accepted and reported, `3: cc string` is not.
+    What to do
+        Nothing, if it is the old column that shall return. Else give the new column a fresh ID.
+    Spec
+        Schema Evolution: a field is the same field as long as it has the same ID, whatever its name.
+    """
+    if not change.takes_effect or not change.had_branch or not change.restored or not change.binds:
+        return
+    foreign = {pair.slot.field_id for pair in change.impostors}
+    for slot in change.restored:
+        names = [earlier.field.name for _, earlier in change.definitions(slot.field_id)]
+        if slot.role == "field" and names and slot.field.name not in names and slot.field_id not in foreign:
+            yield Fault(
+                text=(
+                    f"{slot.label} takes the ID of the dropped column {names[0]} and shows its old values under a "
+                    f"name that it never had"
+                ),
+                fix=f"Use the next free ID, {_next_id(change)}, unless the old column is to return.",
+                field_id=slot.field_id, path=slot.path, before=names[0], after=slot.field.name,
+            )
 
 
 def _next_id(change: Change) -> int:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from app.evolution.change import Change, Evidence
-from app.evolution.lineage import arrivals, retained_schema_id
+from app.evolution.lineage import arrivals, retained_schema_id, strange_ends
+from app.evolution.policy import asks_for_rules
 from app.evolution.registry import RULES
 from app.rules import Fault, Policy, Rule, Severity, Verdict, verdict
 from app.spec.table import TableMetadata
@@ -76,7 +77,9 @@ def _untouched(previous: TableMetadata, current: TableMetadata) -> bool:
         or previous.sort_orders is not current.sort_orders
     ):
         return False
+    if previous.properties is not current.properties and asks_for_rules(current.properties):
+        return False
     for _, snapshot in arrivals(previous, current):
         if retained_schema_id(current, snapshot) not in (None, current.current_schema_id):
             return False
-    return True
+    return next(strange_ends(previous, current), None) is None

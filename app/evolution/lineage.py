@@ -58,6 +58,19 @@ class Lineage(msgspec.Struct, frozen=True):
         return not self.exempt and not (self.rebased and (self.complete or self.older is not None))
 
 
+class LooseEnd(msgspec.Struct, frozen=True):
+    """Where a branch's history becomes unknown, seen from its head.
+
+    `snapshot` is the last one known: the first that names no retained schema, or the one whose parent is not listed.
+    `schema_ids` are the retained schemas on the way, the snapshot's own included. Each of them was current when its
+    snapshot was written and could read all that lies behind; so only a field that none of them has is in doubt.
+    """
+
+    branch: str
+    snapshot: Snapshot
+    schema_ids: frozenset[int]
+
+
 class _Walk:
     """The retained histories of all branches, each snapshot visited once."""
 
@@ -169,6 +182,52 @@ def arrivals(previous: TableMetadata | None, current: TableMetadata) -> Iterator
                 break
             seen.add(snapshot.snapshot_id)
             yield name, snapshot
+
+
+def loose_ends(table: TableMetadata) -> Iterator[LooseEnd]:
+    """The branches whose history is not known down to a parentless snapshot. Linear in the retained snapshots."""
+    for name, ref in table.refs.items():
+        if ref.is_branch:
+            end = _loose_end(table, name, ref.snapshot_id, None)
+            if end is not None:
+                yield end
+
+
+def strange_ends(previous: TableMetadata | None, current: TableMetadata) -> Iterator[LooseEnd]:
+    """The branches that came to a history which becomes unknown before it meets one that some branch held already.
+
+    What branches held before needs no second look. A listed snapshot that names no schema counts as written under the
+    current one, as readers take it.
+    """
+    if previous is None or previous.refs is current.refs:
+        return
+    before = _branches(previous)
+    past = _Past(previous)
+    for name, ref in current.refs.items():
+        if ref.is_branch and before.get(name) != ref.snapshot_id:
+            end = _loose_end(current, name, ref.snapshot_id, past)
+            if end is not None:
+                yield end
+
+
+def _loose_end(table: TableMetadata, branch: str, start: int, past: _Past | None) -> LooseEnd | None:
+    """Where the history from `start` becomes unknown; with `past`, only beyond what branches held before."""
+    schema_ids: set[int] = set()
+    last: Snapshot | None = None
+    for snapshot in table.snapshots.ancestry(start):
+        if past is not None and snapshot.snapshot_id in past:
+            return None
+        last = snapshot
+        schema_id = retained_schema_id(table, snapshot)
+        if schema_id is not None:
+            schema_ids.add(schema_id)
+        elif past is None:
+            return LooseEnd(branch, snapshot, frozenset(schema_ids))
+    if last is None or last.parent_snapshot_id is None:
+        return None
+    if past is not None and last.parent_snapshot_id in past:
+        return None
+    return LooseEnd(branch, last, frozenset(schema_ids))
 
 
 class _Past:

@@ -50,6 +50,28 @@ def tightenings(properties: Mapping[str, str]) -> dict[str, Severity]:
     return out
 
 
+def asks_for_rules(properties: Mapping[str, str]) -> bool:
+    """Whether any property is meant to set a rule, well formed or not."""
+    return any(key.lower().startswith(PROPERTY_PREFIX) for key in properties)
+
+
+def misspelt(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties that are meant to set a rule and set none, each with what is wrong with it."""
+    out: dict[str, str] = {}
+    for key, value in properties.items():
+        if not key.lower().startswith(PROPERTY_PREFIX):
+            continue
+        code = key[len(PROPERTY_PREFIX) :]
+        rule = RULES.get(code)
+        if rule is None:
+            out[key] = f"there is no rule {code!r}"
+        elif rule.retired:
+            out[key] = f"rule {rule.code} is retired, see {rule.replaced_by}"
+        elif parse_severity(value) is None:
+            out[key] = f"{value!r} is none of {', '.join(Severity)}"
+    return out
+
+
 def parse_severity(value: Severity | str | None) -> Severity | None:
     """A severity in any letter case; None for anything else."""
     if value is None:

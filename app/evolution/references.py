@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from app.errors import ValidationFailed
 from app.evolution.change import Arrival, Change
+from app.evolution.doubts import Doubt, strange
 from app.evolution.lineage import retained_schema_id
 from app.evolution.reading import Pair
 from app.evolution.registry import RULES
@@ -96,7 +97,9 @@ def branch_at_unreadable_snapshot(change: Change) -> Iterator[Fault]:
     Checks
         Every snapshot that a branch newly reaches (a new one, or an old one by rollback, fast-forward or a new
         branch) was written under a schema that the table's current schema, as the commit leaves it, can read.
-        Tags may point anywhere; a snapshot that names no schema passes.
+        Where the history behind it is not complete and was on no branch before, the same holds for every retained
+        schema that files behind it may be written under; and a column dropped before it passes only if no schema is
+        missing from the list. Tags may point anywhere; a snapshot that names no schema passes.
     Why it matters
         Branches are read with the current schema. After CREATE OR REPLACE the same field IDs may have other types;
         rolling main back to a snapshot from before makes every query on it fail or return wrong values.
@@ -114,6 +117,36 @@ def branch_at_unreadable_snapshot(change: Change) -> Iterator[Fault]:
         broken = change.misread(arrival.schema)
         if broken:
             yield _unreadable(change, arrival, broken)
+    told: set[str] = set()
+    for doubt in strange(change):
+        if doubt.end.branch not in told:
+            told.add(doubt.end.branch)
+            yield _doubtful(change, doubt)
+
+
+def _doubtful(change: Change, doubt: Doubt) -> Fault:
+    end, slot, clash = doubt.end, doubt.slot, doubt.clash
+    if clash is not None:
+        why = f"may be written under {clash.against}, which the current schema cannot read: {slot.label} "
+        why += f"({clash.conflicts[0].value})"
+    else:
+        why = f"may be written under {doubt.gap}, removed since: nothing tells what {slot.label} was there"
+    schema_id = retained_schema_id(change.current, end.snapshot)
+    written = "under no known schema" if schema_id is None else f"under schema {schema_id}"
+    tag = "read the snapshot by its ID or through a tag."
+    if schema_id is None:
+        fix = f"{tag[0].upper()}{tag[1:]}"
+    else:
+        fix = f"Set the current schema back to {schema_id} in the same commit (rollback-to does both), or {tag}"
+    return Fault(
+        text=(
+            f"branch {end.branch} comes to a history of which snapshot {end.snapshot.snapshot_id}, written {written}, "
+            f"is the last one known, and what was written before {why}"
+        ),
+        fix=fix,
+        field_id=slot.field_id, path=slot.path,
+        before=None if schema_id is None else str(schema_id), after=str(change.after.schema_id),
+    )
 
 
 def _unreadable(change: Change, arrival: Arrival, broken: tuple[Pair, ...]) -> Fault:

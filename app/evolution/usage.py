@@ -8,6 +8,7 @@ from app.errors import SpecError
 from app.evolution.change import Change
 from app.evolution.column_properties import COLUMN_LISTS, PER_COLUMN
 from app.evolution.diff import Slot
+from app.evolution.policy import misspelt
 from app.evolution.registry import RULES
 from app.rules import Fault, Severity
 from app.spec.name_mapping import NAME_MAPPING_PROPERTY, NameMapping, parse_name_mapping
@@ -195,6 +196,34 @@ def default_ahead_of_readers(change: Change) -> Iterator[Fault]:
         else:
             continue
         yield Fault(text=f"{slot.label} {why}", fix=fix, field_id=slot.field_id, path=slot.path)
+
+
+@RULES.rule("ICE606", "rule-property-without-effect", spec="Table Metadata Fields", default=Severity.WARN)
+def rule_property_without_effect(change: Change) -> Iterator[Fault]:
+    """A property is meant to raise a rule and names no rule or no severity.
+
+    Checks
+        Each property `icekeel.rule.<CODE>` that the commit sets names a rule that exists and `off`, `warn` or `error`.
+    Why it matters
+        Properties may hold anything, so a misspelt one is stored and does nothing: the table stays as unprotected as
+        before, while its owner believes otherwise.
+    Example
+        `icekeel.rule.ICE7O2` = `error`, with the letter O, is accepted and reported; so is ICE702 = `eror`.
+    What to do
+        Correct the property; `icekeel rules` lists the codes.
+    Spec
+        Table Metadata Fields: properties control reading and writing and are otherwise opaque.
+    """
+    before = {} if change.previous is None else change.previous.properties
+    if not change.takes_effect or before is change.current.properties:
+        return
+    for key, why in misspelt(change.current.properties).items():
+        if before.get(key) != change.current.properties[key]:
+            yield Fault(
+                text=f"property {key} has no effect: {why}",
+                fix="Correct the property; the command `icekeel rules` lists the codes.",
+                path=key, before=before.get(key), after=change.current.properties[key],
+            )
 
 
 def _names_by_id(mapping: NameMapping) -> dict[int, set[str]]:

@@ -17,15 +17,14 @@ import errno
 import os
 import secrets
 import stat
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from itertools import islice
-from threading import Lock
 from typing import Final, ParamSpec, TypeVar
 
 from app.errors import BadRequest, Forbidden, ObjectExists, ObjectMissing, ObjectsUnavailable, PayloadTooLarge
 from app.objects.exclusive import name_exclusively
+from app.objects.folders import DurableFolders, sync_folder, within
 from app.ports import Folder, ObjectStat
 from app.spec.location import local_path
 
@@ -33,7 +32,6 @@ LEFTOVER_PREFIX: Final = ".icekeel-"
 LEFTOVER_SUFFIX: Final = ".tmp"
 
 _LIST_BATCH: Final = 512
-_REMEMBERED_FOLDERS: Final = 20_000
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -46,12 +44,17 @@ def is_leftover(location: str) -> bool:
 
 
 class LocalObjects:
-    """`ports.Objects` over a file system. `roots` are the absolute paths under which it may act."""
+    """`ports.Objects` over a file system. `roots` are the absolute paths under which it may act.
+
+    `home`, the warehouse's own folder, is never made by the way: where it is not there, a disk is probably not mounted,
+    and no file below it is called missing or made. Allowed locations beside it are made when they are first used.
+    """
 
     local = True
 
-    def __init__(self, roots: Sequence[str], executor: Executor) -> None:
+    def __init__(self, roots: Sequence[str], executor: Executor, home: str | None = None) -> None:
         self._roots = tuple(_tidy(root) for root in roots)
+        self._home = None if home is None else _tidy(home)
         self._executor = executor
         self._durable = DurableFolders()
 
@@ -67,6 +70,7 @@ class LocalObjects:
             found = os.stat(local_path(location))
         except OSError as fault:
             if _means_missing(fault):
+                self._check_mounted(location)
                 return None
             raise _unavailable("stat", location, fault) from fault
         return _stat_of(location, found) if stat.S_ISREG(found.st_mode) else None
@@ -99,6 +103,15 @@ class LocalObjects:
     async def remove_empty_folders(self, location: str) -> None:
         await self._run(self._remove_empty_folders, location)
 
+    async def resolved(self, location: str) -> str:
+        return await self._run(self._resolved, location)
+
+    async def establish(self, location: str) -> None:
+        await self._run(self._establish, location)
+
+    async def check_root(self, location: str) -> None:
+        await self._run(self._check_mounted, location)
+
     # --- in threads ------------------------------------------------------------------------------------------
 
     async def _run(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -107,13 +120,35 @@ class LocalObjects:
     def _inside(self, location: str, *, follow: bool = True) -> tuple[str, str]:
         """The path of `location` and its root, with links resolved; the last component's own link only if `follow`."""
         path = _tidy(local_path(location))
-        if any(_within(root, path) for root in self._roots):
+        if any(within(root, path) for root in self._roots):
             folder, name = os.path.split(path)
             real = os.path.realpath(path) if follow else os.path.join(os.path.realpath(folder), name)
             for root in map(os.path.realpath, self._roots):
-                if _within(root, real):
+                if within(root, real):
                     return real, root
         raise Forbidden(f"Location is outside the warehouse and the allowed locations: {location}", location=location)
+
+    def _check_mounted(self, location: str) -> None:
+        home = self._home
+        if home is not None and within(home, _tidy(local_path(location))) and not os.path.isdir(home):
+            raise ObjectsUnavailable(
+                f"The warehouse folder {home} is not there; is its disk mounted?", location=location
+            )
+
+    def _resolved(self, location: str) -> str:
+        """In the spelling of a root, so that a root that is a link itself makes no difference."""
+        path = _tidy(local_path(location))
+        real, real_root = self._inside(location)
+        root = next(root for root in self._roots if os.path.realpath(root) == real_root)
+        found = _tidy(root + real[len(real_root) :]) if real_root != "/" else real
+        return location if found == path else found
+
+    def _establish(self, location: str) -> None:
+        try:
+            path = _tidy(local_path(location))
+            self._durable.make(path, path)
+        except OSError as fault:
+            raise _failed_to_make("create", location, fault) from fault
 
     def _read(self, location: str, start: int, length: int | None, limit: int | None) -> bytes:
         try:
@@ -131,6 +166,7 @@ class LocalObjects:
                 os.close(handle)
         except OSError as fault:
             if _means_missing(fault):
+                self._check_mounted(location)
                 raise ObjectMissing(location) from fault
             raise _unavailable("read", location, fault) from fault
 
@@ -138,11 +174,13 @@ class LocalObjects:
         try:
             path, root = self._inside(location, follow=False)
             folder = os.path.dirname(path)
+            self._check_mounted(location)
             self._durable.make(folder, root)
             try:
                 _write_exclusively(folder, path, data)
             except FileNotFoundError:
                 # Another process removed the folder as empty since it was last seen.
+                self._check_mounted(location)
                 self._durable.forget(folder)
                 self._durable.make(folder, root)
                 _write_exclusively(folder, path, data)
@@ -162,6 +200,7 @@ class LocalObjects:
         except OSError as fault:
             if not _means_missing(fault):
                 raise _unavailable("delete", location, fault) from fault
+            self._check_mounted(location)
 
     def _walk(self, prefix: str) -> Iterator[ObjectStat]:
         try:
@@ -176,6 +215,7 @@ class LocalObjects:
                     children = list(entries)
             except OSError as fault:
                 if _means_missing(fault):
+                    self._check_mounted(prefix)
                     continue
                 raise _unavailable("list", prefix, fault) from fault
             for child in children:
@@ -201,11 +241,13 @@ class LocalObjects:
         except OSError as fault:
             if not _means_missing(fault):
                 raise _unavailable("list", location, fault) from fault
+            self._check_mounted(location)
         return Folder(folders=tuple(sorted(folders)), objects=tuple(objects))
 
     def _prepare(self, location: str) -> None:
         try:
             path, root = self._inside(location)
+            self._check_mounted(location)
             self._durable.make(path, root)
         except OSError as fault:
             raise _failed_to_make("prepare", location, fault) from fault
@@ -220,66 +262,12 @@ class LocalObjects:
                         os.rmdir(folder)
 
 
-class DurableFolders:
-    """Makes folders that survive a power cut, and remembers which ones this process has already seen to.
-
-    A folder found in place may be so new that its maker has not yet fsynced the parent, so the first sight of a
-    folder costs one fsync per level up to the root; later ones cost nothing.
-    """
-
-    def __init__(self) -> None:
-        self._seen: OrderedDict[str, None] = OrderedDict()
-        self._lock = Lock()
-
-    def make(self, folder: str, root: str) -> None:
-        """Make `folder` and what is missing above it. `root` is where looking at existing ancestors ends."""
-        with self._lock:
-            if folder in self._seen:
-                self._seen.move_to_end(folder)
-                return
-        unsure = _make_missing(folder)
-        level = folder
-        while _within(root, level) and level != "/" and (level in unsure or level not in self._seen):
-            unsure.add(level)
-            level = os.path.dirname(level)
-        for level in unsure:
-            parent = os.path.dirname(level)
-            _sync_folder(parent, strict=_within(root, parent))
-        with self._lock:
-            for level in unsure:
-                self._seen[level] = None
-            while len(self._seen) > _REMEMBERED_FOLDERS:
-                self._seen.popitem(last=False)
-
-    def forget(self, folder: str) -> None:
-        with self._lock:
-            self._seen.pop(folder, None)
-
-
-def _make_missing(folder: str) -> set[str]:
-    """Make `folder` with its missing ancestors; returns what was made."""
-    if os.path.isdir(folder):
-        return set()
-    parent = os.path.dirname(folder)
-    made = _make_missing(parent) if parent != folder else set()
-    try:
-        os.mkdir(folder)
-    except FileExistsError:
-        if not os.path.isdir(folder):
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder) from None
-    return made | {folder}
-
-
 def too_large(location: str, size: int, limit: int) -> PayloadTooLarge:
     return PayloadTooLarge(f"File is {size} bytes long, more than the limit of {limit}: {location}", location=location)
 
 
 def _tidy(path: str) -> str:
     return path.rstrip("/") or "/"
-
-
-def _within(root: str, path: str) -> bool:
-    return path == root or path.startswith("/" if root == "/" else root + "/")
 
 
 def _means_missing(fault: OSError) -> bool:
@@ -338,7 +326,7 @@ def _write_exclusively(folder: str, path: str, data: bytes) -> None:
         raise
     _unlink_quietly(temporary)
     try:
-        _sync_folder(folder, strict=True)
+        sync_folder(folder, strict=True)
     except OSError:
         _unlink_quietly(path)
         raise
@@ -347,16 +335,3 @@ def _write_exclusively(folder: str, path: str, data: bytes) -> None:
 def _unlink_quietly(path: str) -> None:
     with contextlib.suppress(OSError):
         os.unlink(path)
-
-
-def _sync_folder(folder: str, *, strict: bool) -> None:
-    """`strict` is false above the root, where this process may have no right to open folders."""
-    try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-    except OSError:
-        if strict:
-            raise

@@ -145,6 +145,16 @@ class RemoteObjects:
     async def remove_empty_folders(self, location: str) -> None:
         """Nothing: there are no folders."""
 
+    async def resolved(self, location: str) -> str:
+        """As it is: there are no links."""
+        return location
+
+    async def establish(self, location: str) -> None:
+        """Nothing: a bucket is the operator's to make."""
+
+    async def check_root(self, location: str) -> None:
+        """Nothing: a bucket that does not answer is told by what is asked of it."""
+
     def _find(self, location: str, *, retries: int = RETRIES, whole_bucket: bool = False) -> tuple[Client, str]:
         address = parse_address(location)
         if address.key or not whole_bucket:

@@ -37,7 +37,9 @@ class WarehouseObjects:
         places = (warehouse.location, *warehouse.allowed_locations, *self._allowed)
         roots = tuple(local_path(place) for place in places if is_local(place))
         objects = RoutedObjects(
-            LocalObjects(roots, self._executor),
+            LocalObjects(
+                roots, self._executor, local_path(warehouse.location) if is_local(warehouse.location) else None
+            ),
             RemoteObjects({**warehouse.storage, **warehouse.secrets}),
             local=is_local(warehouse.location),
         )
@@ -87,3 +89,12 @@ class RoutedObjects:
 
     async def remove_empty_folders(self, location: str) -> None:
         await self._of(location).remove_empty_folders(location)
+
+    async def resolved(self, location: str) -> str:
+        return await self._of(location).resolved(location)
+
+    async def establish(self, location: str) -> None:
+        await self._of(location).establish(location)
+
+    async def check_root(self, location: str) -> None:
+        await self._of(location).check_root(location)

@@ -29,6 +29,8 @@ from app.spec.transforms import Transform, parse_transform
 from app.spec.types import StructType, is_primitive
 
 FIRST_PARTITION_FIELD_ID: Final = 1000
+HIGHEST_PARTITION_FIELD_ID: Final = 2147483447
+"""Manifests hold partition fields beside reserved ones, so the end of the range is kept free as it is for columns."""
 
 _SPEC_KEYS: Final = frozenset({"spec-id", "fields"})
 _FIELD_KEYS: Final = frozenset({"source-id", "source-ids", "field-id", "name", "transform"})

@@ -7,7 +7,7 @@ A snapshot is kept as its JSON text plus the few values that commits and rules l
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -20,6 +20,7 @@ from app.spec.typed import Int32, Int64, convert_typed, decode_typed, drop_nulls
 
 __all__ = [
     "MAIN",
+    "OPERATIONS",
     "Ancestry",
     "MetadataLog",
     "MetadataLogEntry",
@@ -34,6 +35,10 @@ __all__ = [
     "ref_to_json",
     "snapshot_from_json",
 ]
+
+
+OPERATIONS: Final = ("append", "replace", "overwrite", "delete")
+"""What the summary of a snapshot may say that was done."""
 
 
 class _Summary(msgspec.Struct, frozen=True, gc=False):

@@ -30,7 +30,7 @@ from app.spec.encryption import EncryptedKey, encrypted_key_from_json
 from app.spec.partition import UnboundPartitionSpec, parse_unbound_partition_spec
 from app.spec.ref import SnapshotRef, parse_ref
 from app.spec.schema import Schema, parse_schema
-from app.spec.snapshot import Snapshot, snapshot_from_json
+from app.spec.snapshot import OPERATIONS, Snapshot, snapshot_from_json
 from app.spec.sort import SortOrder, parse_sort_order
 from app.spec.statistics import (
     PartitionStatisticsFile,
@@ -215,7 +215,13 @@ def _add_order(obj: _Obj, path: str) -> AddSortOrder:
 
 
 def _add_snapshot(obj: _Obj, path: str) -> AddSnapshot:
-    return AddSnapshot(snapshot_from_json(required(obj, "snapshot", path), f"{path}.snapshot"))
+    snapshot = snapshot_from_json(required(obj, "snapshot", path), f"{path}.snapshot")
+    # Stored tables may hold anything here; but readers of changes (incremental scans, CDC) skip or fail on such a one.
+    if snapshot.operation is not None and snapshot.operation not in OPERATIONS:
+        known = ", ".join(OPERATIONS)
+        where = f"{path}.snapshot.summary.operation"
+        raise SpecError(f"Unknown snapshot operation {snapshot.operation!r}: it must be one of {known}", where)
+    return AddSnapshot(snapshot)
 
 
 def _set_ref(obj: _Obj, path: str) -> SetSnapshotRef:

@@ -76,7 +76,9 @@ def upgrade_lock(path: Path) -> Iterator[None]:
     if sqlite3.sqlite_version_info < _MINIMUM:
         raise BadSettings(f"SQLite {sqlite3.sqlite_version} is too old: 3.24 or newer is needed")
     if not path.parent.is_dir():
-        raise BadSettings(f"There is no folder {path.parent} for the database file {path.name}: make it, or correct the path")
+        raise BadSettings(
+            f"There is no folder {path.parent} for the database file {path.name}: make it, or correct the path"
+        )
     side_file = path.with_name(path.name + ".lock")
     try:
         with _upgrading, closing(_connect(side_file, LOCK_WAIT_S)) as side:

@@ -34,8 +34,16 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     for table in (
-        "report", "sighting", "waiver", "policy_setting", "journal", "purge_job", "idempotency_key", "tabular",
-        "namespace", "warehouse",
+        "report",
+        "sighting",
+        "waiver",
+        "policy_setting",
+        "journal",
+        "purge_job",
+        "idempotency_key",
+        "tabular",
+        "namespace",
+        "warehouse",
     ):
         op.drop_table(table)
 

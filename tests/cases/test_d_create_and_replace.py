@@ -86,7 +86,8 @@ def test_o24_a_hundred_racing_creates(catalog: Catalog, ns: Namespace) -> None:
         if answer.status_code == 409:
             error_of(answer, 409, "AlreadyExistsException")
     assert names(catalog, ns) == ["t"]
-    files = [p for p in catalog.warehouse.rglob("*.metadata.json") if ns[0] in p.parts]
+    location = catalog.table(ns, "t").metadata()["location"]
+    files = list(local_path(location.rpartition("/")[0]).rglob("*.metadata.json"))
     assert len(files) == 1
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from app.catalog.documents import TABLE, Document, Documents, Form, read_afresh
-from app.errors import NotFound, PayloadTooLarge, SpecError
+from app.errors import CorruptMetadata, NotFound, PayloadTooLarge, SpecError
 from app.ports import Objects
 from app.spec.table import TableMetadata, parse_table_metadata, render_table_metadata
 from tests.catalog.shorthand import create, create_view, namespace
@@ -94,9 +94,9 @@ def test_a_table_is_no_view(world: World, objects: Objects) -> None:
     documents = Documents()
     world.run(documents.table(objects, where, LIMIT))
     world.run(documents.view(objects, seen, LIMIT))
-    with pytest.raises(SpecError):
+    with pytest.raises(CorruptMetadata):
         world.run(documents.view(objects, where, LIMIT))
-    with pytest.raises(SpecError):
+    with pytest.raises(CorruptMetadata):
         world.run(documents.table(objects, seen, LIMIT))
 
 

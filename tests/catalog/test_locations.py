@@ -45,6 +45,25 @@ def test_outside_in_any_disguise(world: World, outside: str) -> None:
         locations.check(world.ctx, lake(), outside, "location")
 
 
+@pytest.mark.parametrize(
+    ("location", "told"),
+    [
+        ("s3://bucket/lake/a\x00b", "contains a control character"),
+        ("s3://bucket/lake/a\nb", "contains a control character"),
+        ("s3://bucket/lake/../x", "as a path segment"),
+        ("s3://bucket/lake/x?y", "query or fragment"),
+        ("s3://bucket/lake2", "lies outside warehouse lake"),
+        ("lake", "is not an absolute location"),
+    ],
+)
+def test_a_refusal_says_what_is_wrong(world: World, location: str, told: str) -> None:
+    """In one line, and a place with a hidden character is not called one outside the warehouse."""
+    with pytest.raises(BadRequest) as refused:
+        locations.check(world.ctx, lake(), location, "table location")
+    assert told in refused.value.message and refused.value.message.startswith("Invalid table location: ")
+    assert refused.value.message.isprintable()
+
+
 def test_the_servers_own_setting_counts_for_every_warehouse(world: World) -> None:
     """ICEKEEL_ALLOWED_LOCATIONS is not bound to one warehouse."""
     ctx = replace(world.ctx, limits=replace(world.ctx.limits, allowed_locations=("file:/tmp/rck",)))
@@ -55,12 +74,12 @@ def test_the_servers_own_setting_counts_for_every_warehouse(world: World) -> Non
 def test_only_what_a_commit_introduces_is_checked(world: World) -> None:
     """A path that was there before is not this commit's doing, and may be removed."""
     bad = {"write.data.path": "/elsewhere"}
-    locations.check_introduced(world.ctx, lake(), bad, bad)
-    locations.check_introduced(world.ctx, lake(), bad, {})
+    world.run(locations.check_introduced(world.ctx, lake(), (), bad, bad))
+    world.run(locations.check_introduced(world.ctx, lake(), (), bad, {}))
     with pytest.raises(BadRequest, match=r"write\.data\.path"):
-        locations.check_introduced(world.ctx, lake(), {}, bad)
+        world.run(locations.check_introduced(world.ctx, lake(), (), {}, bad))
     with pytest.raises(BadRequest, match=r"write\.data\.path"):
-        locations.check_introduced(world.ctx, lake(), {"write.data.path": "s3://bucket/lake/t"}, bad)
+        world.run(locations.check_introduced(world.ctx, lake(), (), {"write.data.path": "s3://bucket/lake/t"}, bad))
 
 
 @given(st.lists(st.text(min_size=1, max_size=20), min_size=1, max_size=4), st.text(min_size=1, max_size=300))

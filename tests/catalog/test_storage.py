@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as replaced
 
 from app.catalog import config, storage, warehouses
+from app.catalog.context import Context
 from app.catalog.warehouses import WarehouseChange
-from app.errors import AlreadyExists, BadRequest, CommitFailed, NamespaceNotEmpty, NoSuchWarehouse
+from app.errors import AlreadyExists, BadRequest, CommitFailed, Forbidden, NamespaceNotEmpty, NoSuchWarehouse
 from app.ports import AddPurgeJob, Warehouse
 from tests.catalog.shorthand import create, namespace
 from tests.catalog.world import HOME, World
@@ -96,18 +99,35 @@ def test_a_google_token_is_handed_out_and_a_service_account_is_not() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"s4.region": "x"}, "Unknown storage option: s4.region"),
+        ({"s4.region": "x"}, r"Unknown storage option: 's4.region' \(did you mean s3.region\?\)"),
+        ({"s3.endpiont": "http://x"}, r"'s3.endpiont' \(did you mean s3.endpoint\?\)"),
+        ({"s3.Endpoint": "http://x"}, "did you mean s3.endpoint"),
+        ({"adls.sas-tokn.acc": "x"}, "did you mean adls.sas-token"),
+        ({"s3.access-key": "x", "s3.secret-access-key": "y"}, "did you mean s3.access-key-id"),
+        ({"s3.": "x"}, "Unknown storage option"),
+        ({"s3.write.tags.": "x"}, "Unknown storage option"),
+        ({"zzz": "x"}, r"known are s3\.\*"),
         ({"icekeel.client.endpoint": "maybe"}, "true, false or an"),
         ({"icekeel.client.keys": "yes"}, "is true or false"),
         ({"icekeel.client.keys": "true"}, "no static keys"),
         ({"s3.access-key-id": "x"}, "go together"),
         ({"s3.endpoint": "store:8333"}, "http:// or https://"),
+        ({"s3.endpoint": "http://[::1"}, "http:// or https://"),
     ],
 )
 def test_a_profile_that_cannot_work_is_refused(world: World, options: dict[str, str], message: str) -> None:
     """At once, and not when the first table is made."""
     with pytest.raises(BadRequest, match=message):
         world.run(warehouses.create_warehouse(world.ctx, with_options(options)))
+
+
+@pytest.mark.parametrize(
+    "option", ["s3.write.tags.team", "s3.access-points.b", "adls.sas-token.acc", "s3.multipart.threshold", "io-impl"]
+)
+def test_options_that_only_clients_read_are_kept(world: World, option: str) -> None:
+    """The catalog hands them on, those with a part of the user's own too."""
+    made = world.run(warehouses.create_warehouse(world.ctx, with_options({option: "x"})))
+    assert option in {**made.storage, **made.secrets}
 
 
 def test_handing_out_keys_is_loud_in_the_log(world: World, caplog: pytest.LogCaptureFixture) -> None:
@@ -178,6 +198,112 @@ def test_warehouses_on_the_servers_disk_are_made_where_the_operator_allows(world
         world.run(warehouses.create_warehouse(ctx, new))
     made = Warehouse(name="new", location=f"{world.folder}/warehouses/new")
     assert world.run(warehouses.create_warehouse(ctx, made)).location.endswith("/warehouses/new")
+
+
+ETC = ("/etc", "file:///etc", "file:/etc/", "/", "/etc/../etc")
+
+
+def guarded(world: World, **limits: object) -> Context:
+    """A server as `main` wires it: with a configured warehouse and folders in which warehouses may be made."""
+    own = Warehouse(name=HOME, location=str(world.warehouse))
+    roots = {"local_roots": (str(world.folder / "warehouses"),), **limits}
+    return replace(world.ctx, configured=own, limits=replace(world.ctx.limits, **roots))
+
+
+@pytest.mark.parametrize("place", ETC)
+@pytest.mark.parametrize("name", [HOME, "lake"])
+def test_no_change_opens_the_servers_disk(world: World, name: str, place: str) -> None:
+    """Only the location from the settings is above the rule: nothing that a request adds, to the default one neither."""
+    ctx = guarded(world)
+    world.run(warehouses.create_warehouse(ctx, lake(f"{world.folder}/warehouses/lake")))
+    before = world.run(warehouses.fresh_warehouse(ctx, name))
+    changes = [WarehouseChange(allowed_locations=(place,)), WarehouseChange(location=place)]
+    changes += [WarehouseChange(allowed_locations=("s3://elsewhere/x", place))]
+    for change in changes:
+        with pytest.raises(BadRequest):
+            world.run(warehouses.change_warehouse(ctx, name, change))
+    assert world.run(warehouses.fresh_warehouse(ctx, name)) == before
+
+
+def test_what_a_warehouse_holds_already_may_be_said_again(world: World) -> None:
+    """A place is judged when it is added; a client that sends back the whole list is not refused for it."""
+    ctx = guarded(world)
+    below = f"{world.folder}/warehouses/more"
+    again = (f"{world.warehouse}/sub", below)
+    for allowed in ((below,), (below,), again):
+        changed = world.run(warehouses.change_warehouse(ctx, HOME, WarehouseChange(allowed_locations=allowed)))
+        assert changed.allowed_locations == allowed
+
+
+@pytest.mark.parametrize("taken", ["s3://b/lake", "s3://b/lake/t", "s3://b", "s3://old/lake/x"])
+def test_an_allowed_place_is_nobody_elses(world: World, taken: str) -> None:
+    """Not below, above or at what another warehouse lies in or may use, whichever of the two comes first."""
+    world.run(warehouses.create_warehouse(world.ctx, lake("s3://old/lake")))
+    world.run(warehouses.change_warehouse(world.ctx, "lake", WarehouseChange(location="s3://b/lake")))
+    two = Warehouse(name="two", location="s3://b/two")
+    with pytest.raises(BadRequest, match=r"Invalid allowed location: .* overlaps warehouse lake"):
+        world.run(warehouses.create_warehouse(world.ctx, replaced(two, allowed_locations=(taken,))))
+    world.run(warehouses.create_warehouse(world.ctx, two))
+    with pytest.raises(BadRequest, match=r"Invalid allowed location: .* overlaps warehouse lake"):
+        world.run(warehouses.change_warehouse(world.ctx, "two", WarehouseChange(allowed_locations=(taken,))))
+    with pytest.raises(BadRequest, match=r"Invalid warehouse location: s3://old/lake .* which may use s3://old/lake"):
+        world.run(warehouses.create_warehouse(world.ctx, Warehouse(name="three", location="s3://old/lake")))
+
+
+def test_the_configured_location_is_nobody_elses(world: World) -> None:
+    """A start that would put the default warehouse into another one is refused, and nothing has moved."""
+    world.run(warehouses.create_warehouse(world.ctx, lake()))
+    with pytest.raises(BadRequest, match="overlaps warehouse lake"):
+        world.run(warehouses.ensure_warehouse(world.ctx, Warehouse(name=HOME, location="s3://b/lake/inner")))
+    found = world.run(world.store.warehouse(HOME))
+    assert found is not None and found.location == str(world.warehouse)
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["ftp://h/x", "http://h/x", "hdfs://n/x", "s3:x", "s3:///x", "abfss://container/x", "x", "/a\nb", "s3://b/\x00"],
+)
+def test_a_place_that_no_store_serves_is_refused(world: World, location: str) -> None:
+    """As a location and as an allowed one, from a request and from the settings; at once, not at the first table."""
+    for new in (
+        Warehouse(name="new", location=location),
+        Warehouse(name="new", location="s3://b/x", allowed_locations=(location,)),
+    ):
+        with pytest.raises(BadRequest):
+            world.run(warehouses.create_warehouse(world.ctx, new))
+    with pytest.raises(BadRequest):
+        world.run(warehouses.ensure_warehouse(world.ctx, Warehouse(name=HOME, location=location)))
+
+
+def test_without_a_token_nobody_sends_the_server_anywhere(world: World) -> None:
+    """No place in a cloud and no storage option, in a new warehouse or an old one; but what the operator allowed."""
+    ctx = guarded(world, callers_known=False, allowed_locations=("s3://shared",))
+    disk = f"{world.folder}/warehouses/x"
+    for new in (
+        lake(),
+        lake("abfss://c@evil.example/x"),
+        replaced(lake(disk), allowed_locations=("s3://b/x",)),
+        replaced(lake(disk), storage={"s3.region": "eu"}),
+        replaced(lake("s3://shared/x"), storage=ENDPOINT),
+        replaced(lake(disk), secrets=KEYS),
+    ):
+        with pytest.raises(Forbidden, match="ICEKEEL_TOKEN"):
+            world.run(warehouses.create_warehouse(ctx, new))
+    world.run(warehouses.create_warehouse(ctx, lake("s3://shared/x")))
+    for name in (HOME, "lake"):
+        for change in (
+            WarehouseChange(options=ENDPOINT),
+            WarehouseChange(options={"s3.region": None}),
+            WarehouseChange(allowed_locations=("gs://bucket",)),
+        ):
+            with pytest.raises(Forbidden, match="ICEKEEL_TOKEN"):
+                world.run(warehouses.change_warehouse(ctx, name, change))
+    with pytest.raises(Forbidden):
+        world.run(warehouses.change_warehouse(ctx, "lake", WarehouseChange(location="s3://b/x")))
+    changed = world.run(
+        warehouses.change_warehouse(ctx, "lake", WarehouseChange(location="s3://shared/y", properties={"a": "1"}))
+    )
+    assert changed.allowed_locations == ("s3://shared/x",) and changed.properties == {"a": "1"}
 
 
 def test_the_configured_warehouse_follows_the_settings(world: World) -> None:

@@ -15,6 +15,7 @@ from app.catalog.pages import PageRequest
 from app.errors import (
     AlreadyExists,
     BadRequest,
+    CorruptMetadata,
     NamespaceNotEmpty,
     NoSuchNamespace,
     NoSuchTable,
@@ -205,7 +206,7 @@ def test_a_conditional_load_reads_no_document(shop: World) -> None:
     shop.ctx.caches.documents.forget(made.metadata_location)
     Path(made.metadata_location).write_bytes(b"{broken")
     assert load(shop, "t", if_none_match=f'W/"x", {made.etag}') == NotModified(made.etag or "")
-    with pytest.raises(BadRequest, match=r"Cannot read metadata file"):
+    with pytest.raises(CorruptMetadata, match=r"is damaged"):
         load(shop, "t")
 
 

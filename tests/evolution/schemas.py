@@ -10,8 +10,21 @@ from app.spec.schema import Schema, parse_schema
 from tests.evolution.tables import Json, list_of, map_of, schema, struct
 
 PRIMITIVES = (
-    "int", "long", "float", "double", "decimal(9, 2)", "decimal(12, 2)", "decimal(12, 4)", "date", "timestamp",
-    "string", "binary", "uuid", "fixed[16]", "unknown", "variant",
+    "int",
+    "long",
+    "float",
+    "double",
+    "decimal(9, 2)",
+    "decimal(12, 2)",
+    "decimal(12, 4)",
+    "date",
+    "timestamp",
+    "string",
+    "binary",
+    "uuid",
+    "fixed[16]",
+    "unknown",
+    "variant",
 )
 NAMES = ("a", "b", "c", "d", "e", "f")
 
@@ -47,11 +60,16 @@ def _fields(draw: st.DrawFn, ids: list[int], depth: int, most: int) -> list[Json
             break
         field_id = ids.pop()
         kind = draw(_type(ids, depth))
-        out.append({
-            "id": field_id, "name": name, "type": kind, "required": kind != "unknown" and draw(st.booleans()),
-            **({"doc": "x"} if draw(st.integers(0, 5)) == 0 else {}),
-            **({"initial-default": 1} if kind == "int" and draw(st.booleans()) else {}),
-        })
+        out.append(
+            {
+                "id": field_id,
+                "name": name,
+                "type": kind,
+                "required": kind != "unknown" and draw(st.booleans()),
+                **({"doc": "x"} if draw(st.integers(0, 5)) == 0 else {}),
+                **({"initial-default": 1} if kind == "int" and draw(st.booleans()) else {}),
+            }
+        )
     return out
 
 

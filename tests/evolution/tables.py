@@ -36,7 +36,12 @@ def list_of(element_id: int, element: Any, required: bool = False) -> Json:
 
 def map_of(key_id: int, key: Any, value_id: int, value: Any, required: bool = False) -> Json:
     return {
-        "type": "map", "key-id": key_id, "key": key, "value-id": value_id, "value": value, "value-required": required,
+        "type": "map",
+        "key-id": key_id,
+        "key": key,
+        "value-id": value_id,
+        "value": value,
+        "value-required": required,
     }
 
 

@@ -38,7 +38,10 @@ def test_every_field_of_a_first_schema_is_added() -> None:
 def test_added_restored_and_dropped() -> None:
     """An ID above the counter is added, one at or below it is restored, a missing one is dropped."""
     assert changes([A, B], [A, field(7, "n", "int"), field(5, "r", "int")], last_column_id=6) == [
-        ("added", 7), ("restored", 5), ("dropped", 2)]
+        ("added", 7),
+        ("restored", 5),
+        ("dropped", 2),
+    ]
 
 
 def test_rename_keeps_the_entry_short() -> None:
@@ -79,7 +82,10 @@ def test_every_aspect_has_its_entry() -> None:
     before = field(1, "a", "int", True, doc="x", initial=1)
     after = field(1, "a", "long", False, doc="y", initial=2, write=3)
     assert changes([before], [after]) == [
-        ("type-changed", 1), ("made-optional", 1), ("doc-changed", 1), ("initial-default-changed", 1),
+        ("type-changed", 1),
+        ("made-optional", 1),
+        ("doc-changed", 1),
+        ("initial-default-changed", 1),
         ("write-default-changed", 1),
     ]
 
@@ -87,7 +93,9 @@ def test_every_aspect_has_its_entry() -> None:
 def test_true_is_not_one() -> None:
     """A default that changes from 1 to true is a change, although Python holds the two equal."""
     assert changes([field(1, "a", "int", initial=1, doc="x")], [field(1, "a", "int", initial=True)]) == [
-        ("doc-changed", 1), ("initial-default-changed", 1)]
+        ("doc-changed", 1),
+        ("initial-default-changed", 1),
+    ]
 
 
 def test_elements_keys_and_values_are_found_by_id() -> None:
@@ -103,7 +111,9 @@ def test_identifier_fields_are_told() -> None:
     before = parse_schema(schema(one, two, identifiers=[1]))
     after = parse_schema(schema(one, two, identifiers=[2]))
     assert diff(before, after).to_json() == [
-        {"change": "identifier-added", "field-id": 2}, {"change": "identifier-removed", "field-id": 1}]
+        {"change": "identifier-added", "field-id": 2},
+        {"change": "identifier-removed", "field-id": 1},
+    ]
 
 
 def _ids(of: Schema) -> set[int]:

@@ -74,8 +74,12 @@ class Histories(RuleBasedStateMachine):
 
     @initialize(version=st.sampled_from([2, 3]))
     def start(self, version: int) -> None:
-        fields = [field(1, "id", "int", True), field(2, "name", "string"), field(3, "day", "date"),
-                  field(4, "point", struct(field(5, "x", "float"), field(6, "y", "float", True)))]
+        fields = [
+            field(1, "id", "int", True),
+            field(2, "name", "string"),
+            field(3, "day", "date"),
+            field(4, "point", struct(field(5, "x", "float"), field(6, "y", "float", True))),
+        ]
         self.table: TableMetadata = table(schema(*fields), version=version)
         self.files: dict[int, list[Columns]] = {}
         self.names = 0
@@ -107,9 +111,7 @@ class Histories(RuleBasedStateMachine):
     def branch_names(self) -> list[str]:
         return [name for name, ref in self.table.refs.items() if ref.is_branch]
 
-    def write(
-        self, branch: str, schema_id: int, parent: int | None, updates: list[Json], legal: bool = False
-    ) -> None:
+    def write(self, branch: str, schema_id: int, parent: int | None, updates: list[Json], legal: bool = False) -> None:
         self.snapshots += 1
         at = self.snapshots
         files = [] if parent is None else self.files[parent]

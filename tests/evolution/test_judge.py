@@ -50,8 +50,7 @@ WIDE = field(3, "qty", "long")
 
 def narrow_then_wide(snapshots: list[Json], **refs: Json) -> TableMetadata:
     """Schema 0 has qty as int, the current schema 1 as long."""
-    return table(
-        schema(ID, QTY, schema_id=0), schema(ID, WIDE, schema_id=1), snapshots=snapshots, refs=refs)
+    return table(schema(ID, QTY, schema_id=0), schema(ID, WIDE, schema_id=1), snapshots=snapshots, refs=refs)
 
 
 def create(*fields: Json, version: int = 2) -> list[Json]:
@@ -84,8 +83,7 @@ class TestWhatIsIntroduced:
             field(8, "point", struct(field(9, "x", "int", True)), initial={}),
             field(10, "empty", struct()),
         )
-        stored = table(
-            schema(ID, *sins), snapshots=[snapshot(1, 0)], refs={"main": branch(1)}, last_column_id=50)
+        stored = table(schema(ID, *sins), snapshots=[snapshot(1, 0)], refs={"main": branch(1)}, last_column_id=50)
         assert refusals(stored, evolve(ID, *sins, field(51, "fine", "string"))) == []
         assert refusals(stored, evolve(field(1, "key", "long", True), *sins)) == []
         assert refusals(stored, evolve(ID, *sins[1:])) == []
@@ -93,8 +91,11 @@ class TestWhatIsIntroduced:
     def test_an_old_unreadable_history_stays_alterable(self) -> None:
         """Where a table arrived with snapshots that its schema cannot read, other columns may still change."""
         stored = table(
-            schema(field(1, "id", "string"), schema_id=0), schema(ID, NAME, schema_id=1),
-            snapshots=[snapshot(1, 0), snapshot(2, 1, 1)], refs={"main": branch(2)})
+            schema(field(1, "id", "string"), schema_id=0),
+            schema(ID, NAME, schema_id=1),
+            snapshots=[snapshot(1, 0), snapshot(2, 1, 1)],
+            refs={"main": branch(2)},
+        )
         assert refusals(stored, evolve(ID, NAME, QTY)) == []
         assert refusals(stored, [add_snapshot(3, 1, 2), set_ref("main", 3)][:0] or evolve(ID)) == []
 
@@ -202,15 +203,15 @@ class TestUndo:
         """Required to optional and back, with nothing written in between."""
         optional = field(1, "id", "long")
         stored = table(
-            schema(ID, schema_id=0), schema(optional, schema_id=1), snapshots=[snapshot(1, 0)],
-            refs={"main": branch(1)})
+            schema(ID, schema_id=0), schema(optional, schema_id=1), snapshots=[snapshot(1, 0)], refs={"main": branch(1)}
+        )
         assert refusals(stored, [set_schema(0)]) == []
 
     def test_only_what_was_can_come_back(self) -> None:
         """That nothing was written under a column does not let it become another one."""
         stored = table(
-            schema(ID, schema_id=0), schema(ID, QTY, schema_id=1), snapshots=[snapshot(1, 0)],
-            refs={"main": branch(1)})
+            schema(ID, schema_id=0), schema(ID, QTY, schema_id=1), snapshots=[snapshot(1, 0)], refs={"main": branch(1)}
+        )
         assert refusals(stored, evolve(ID, field(3, "qty", "string"))) == ["ICE201"]
 
     def test_undo_of_one_column_beside_a_new_one(self) -> None:
@@ -226,8 +227,11 @@ class TestRestored:
         """Column 2 `was` in schema 0, dropped in schema 1, and comes `again`."""
         more.setdefault("snapshots", [snapshot(1, 0), snapshot(2, 1, 1)])
         stored = table(
-            schema(ID, was, schema_id=0), schema(ID, schema_id=1),
-            refs={"main": branch(more["snapshots"][-1]["snapshot-id"])}, **more)
+            schema(ID, was, schema_id=0),
+            schema(ID, schema_id=1),
+            refs={"main": branch(more["snapshots"][-1]["snapshot-id"])},
+            **more,
+        )
         return refusals(stored, evolve(ID, again))
 
     def test_under_another_name_or_wider(self) -> None:
@@ -274,20 +278,32 @@ class TestRestored:
         """A struct comes back with a required child that files written in between lack."""
         x, y = field(3, "x", "int"), field(4, "y", "int", True)
         stored = table(
-            schema(ID, field(2, "s", struct(x, y)), schema_id=0), schema(ID, field(2, "s", struct(x)), schema_id=1),
-            schema(ID, schema_id=2), snapshots=[snapshot(1, 0), snapshot(2, 1, 1)], refs={"main": branch(2)})
+            schema(ID, field(2, "s", struct(x, y)), schema_id=0),
+            schema(ID, field(2, "s", struct(x)), schema_id=1),
+            schema(ID, schema_id=2),
+            snapshots=[snapshot(1, 0), snapshot(2, 1, 1)],
+            refs={"main": branch(2)},
+        )
         assert refusals(stored, evolve(ID, field(2, "s", struct(x, y)))) == ["ICE105"]
         assert refusals(stored, evolve(ID, field(2, "s", struct(x, {**y, "required": False})))) == []
 
     def test_against_every_retained_definition_when_history_is_incomplete(self) -> None:
         """Two definitions under one ID, left by a replacement: with the history gone, both must stay readable."""
         stored = table(
-            schema(ID, field(2, "q", "string"), schema_id=0), schema(ID, field(2, "q", "int"), schema_id=1),
-            schema(ID, schema_id=2), snapshots=[snapshot(5, 2, 4)], refs={"main": branch(5)})
+            schema(ID, field(2, "q", "string"), schema_id=0),
+            schema(ID, field(2, "q", "int"), schema_id=1),
+            schema(ID, schema_id=2),
+            snapshots=[snapshot(5, 2, 4)],
+            refs={"main": branch(5)},
+        )
         assert refusals(stored, evolve(ID, field(2, "q", "int"))) == ["ICE201"]
         whole = table(
-            schema(ID, field(2, "q", "string"), schema_id=0), schema(ID, field(2, "q", "int"), schema_id=1),
-            schema(ID, schema_id=2), snapshots=[snapshot(4, 1), snapshot(5, 2, 4)], refs={"main": branch(5)})
+            schema(ID, field(2, "q", "string"), schema_id=0),
+            schema(ID, field(2, "q", "int"), schema_id=1),
+            schema(ID, schema_id=2),
+            snapshots=[snapshot(4, 1), snapshot(5, 2, 4)],
+            refs={"main": branch(5)},
+        )
         assert refusals(whole, evolve(ID, field(2, "q", "int"))) == []
 
 
@@ -305,16 +321,24 @@ class TestReplacement:
     def test_fresh_ids_are_asked_for_all_the_same(self) -> None:
         """A replacement may retype the IDs of the current schema, not those of dropped columns."""
         stored = table(
-            schema(ID, QTY, schema_id=0), schema(ID, schema_id=1), last_column_id=9, snapshots=[snapshot(1, 0)],
-            refs={"main": branch(1)})
+            schema(ID, QTY, schema_id=0),
+            schema(ID, schema_id=1),
+            last_column_id=9,
+            snapshots=[snapshot(1, 0)],
+            refs={"main": branch(1)},
+        )
         for taken, code in ((field(3, "x", "string"), "ICE103"), (field(8, "x", "string"), "ICE104")):
             assert refusals(stored, [remove_ref("main"), *evolve(field(1, "id", "string"), taken)]) == [code]
 
     def returned(self, listed: list[Json], to: int, schema_id: int, **more: Any) -> list[str]:
         """Main goes back to snapshot `to`, with schema `schema_id`, after a replacement under schema 2."""
         stored = table(
-            schema(ID, QTY, schema_id=0), schema(ID, WIDE, schema_id=1), schema(*self.OTHER, schema_id=2),
-            snapshots=[*listed, snapshot(9, 2)], refs={"main": branch(9), **more})
+            schema(ID, QTY, schema_id=0),
+            schema(ID, WIDE, schema_id=1),
+            schema(*self.OTHER, schema_id=2),
+            snapshots=[*listed, snapshot(9, 2)],
+            refs={"main": branch(9), **more},
+        )
         return refusals(stored, [set_ref("main", to), set_schema(schema_id)])
 
     def test_return_to_a_history_of_several_schemas(self) -> None:
@@ -336,16 +360,21 @@ class TestReplacement:
     def test_a_dropped_main_can_come_back(self) -> None:
         """After a replacement without data, main may return with its schema although its beginning expired."""
         stored = table(
-            schema(ID, QTY, schema_id=0), schema(*self.OTHER, schema_id=1), snapshots=[snapshot(2, 0, 1)],
-            refs={"t": tag(2)})
+            schema(ID, QTY, schema_id=0),
+            schema(*self.OTHER, schema_id=1),
+            snapshots=[snapshot(2, 0, 1)],
+            refs={"t": tag(2)},
+        )
         assert refusals(stored, [set_ref("main", 2), set_schema(0)]) == []
         assert refusals(stored, [set_ref("main", 2)]) == ["ICE503"]
 
     def test_the_message_names_what_blocks(self) -> None:
         """With only other branches in the way, the fix is to drop or tag them."""
         stored = table(
-            schema(ID, NAME), snapshots=[snapshot(1, 0)],
-            refs={"main": branch(1), "audit": branch(1), "blue": branch(1)})
+            schema(ID, NAME),
+            snapshots=[snapshot(1, 0)],
+            refs={"main": branch(1), "audit": branch(1), "blue": branch(1)},
+        )
         replaced = [remove_ref("main"), *evolve(*self.OTHER)]
         fixes = {f.fix for f in judged(stored, replaced).findings if f.refuses}
         assert len(fixes) == 1 and "Drop branches audit, blue, or keep the snapshot as a tag" in fixes.pop()
@@ -371,8 +400,12 @@ class TestBranches:
     def test_the_fix_is_one_that_works(self) -> None:
         """A late writer is told to write again, a rollback to set the schema of the snapshot it goes to."""
         stored = table(
-            schema(ID, QTY, schema_id=0), schema(ID, WIDE, schema_id=1), schema(field(1, "id", "string"), schema_id=2),
-            snapshots=[snapshot(1, 0), snapshot(2, 1, 1), snapshot(3, 2)], refs={"main": branch(3)})
+            schema(ID, QTY, schema_id=0),
+            schema(ID, WIDE, schema_id=1),
+            schema(field(1, "id", "string"), schema_id=2),
+            snapshots=[snapshot(1, 0), snapshot(2, 1, 1), snapshot(3, 2)],
+            refs={"main": branch(3)},
+        )
         back = judged(stored, [set_ref("main", 2)]).findings
         assert [f.code for f in back] == ["ICE503", "ICE503"]
         assert all(f.fix.startswith("Set the current schema back to 1 in the same commit") for f in back)
@@ -384,8 +417,11 @@ class TestBranches:
     def test_new_branches_and_tags_on_old_snapshots(self) -> None:
         """A tag may be put on a snapshot that the schema cannot read, a branch may not."""
         stored = table(
-            schema(ID, schema_id=0), schema(field(1, "id", "string"), schema_id=1),
-            snapshots=[snapshot(1, 0), snapshot(2, 1)], refs={"main": branch(2)})
+            schema(ID, schema_id=0),
+            schema(field(1, "id", "string"), schema_id=1),
+            snapshots=[snapshot(1, 0), snapshot(2, 1)],
+            refs={"main": branch(2)},
+        )
         assert refusals(stored, [set_ref("v1", 1, "tag")]) == []
         assert refusals(stored, [set_ref("audit", 1)]) == ["ICE503"]
 
@@ -397,8 +433,11 @@ class TestBranches:
     def test_a_snapshot_without_schema_passes(self) -> None:
         """Nothing can be said about a snapshot that names no schema."""
         stored = table(
-            schema(ID, schema_id=0), schema(field(1, "id", "string"), schema_id=1),
-            snapshots=[snapshot(1, None), snapshot(2, 1)], refs={"main": branch(2)})
+            schema(ID, schema_id=0),
+            schema(field(1, "id", "string"), schema_id=1),
+            snapshots=[snapshot(1, None), snapshot(2, 1)],
+            refs={"main": branch(2)},
+        )
         assert refusals(stored, [set_ref("main", 1)]) == []
 
 
@@ -407,16 +446,19 @@ class TestSpecsAndOrders:
 
     def test_a_default_that_lost_its_source(self) -> None:
         """Going back to an old spec or order whose column is gone is refused, with the schema unchanged."""
-        stored = table(
-            schema(ID), specs=[[], [part(2, "identity", "name")]], orders=[[sort_by(2)]], last_column_id=2)
+        stored = table(schema(ID), specs=[[], [part(2, "identity", "name")]], orders=[[sort_by(2)]], last_column_id=2)
         assert refusals(stored, [{"action": "set-default-spec", "spec-id": 1}]) == ["ICE501"]
         assert refusals(stored, [{"action": "set-default-sort-order", "sort-order-id": 1}]) == ["ICE502"]
 
     def test_a_spec_that_nobody_uses_may_go(self) -> None:
         """With evidence the removal of a spec is refused or silent; without, it is a warning."""
         stored = table(
-            schema(ID, NAME), specs=[[part(1, "bucket[4]", "b")], []], default_spec=1, snapshots=[snapshot(1, 0)],
-            refs={"main": branch(1)})
+            schema(ID, NAME),
+            specs=[[part(1, "bucket[4]", "b")], []],
+            default_spec=1,
+            snapshots=[snapshot(1, 0)],
+            refs={"main": branch(1)},
+        )
         removal: list[Json] = [{"action": "remove-partition-specs", "spec-ids": [0]}]
         assert refusals(stored, removal, specs_in_use=frozenset({0})) == ["ICE505"]
         assert judged(stored, removal, specs_in_use=frozenset({1})).findings == ()
@@ -425,14 +467,18 @@ class TestSpecsAndOrders:
     def test_the_schemas_of_tags_stay(self) -> None:
         """A schema that a tag's snapshot names cannot be removed."""
         stored = table(
-            schema(ID, schema_id=0), schema(ID, NAME, schema_id=1), snapshots=[snapshot(1, 0), snapshot(2, 1, 1)],
-            refs={"main": branch(2), "v1": tag(1)})
+            schema(ID, schema_id=0),
+            schema(ID, NAME, schema_id=1),
+            snapshots=[snapshot(1, 0), snapshot(2, 1, 1)],
+            refs={"main": branch(2), "v1": tag(1)},
+        )
         assert refusals(stored, [{"action": "remove-schemas", "schema-ids": [0]}]) == ["ICE504"]
 
     def test_promotion_of_a_source_under_a_spec_that_this_commit_adds(self) -> None:
         """A new spec has no files yet, so promotion does not change what its transform yields."""
         stored = table(
-            schema(ID, field(2, "d", "date")), version=3, snapshots=[snapshot(1, 0)], refs={"main": branch(1)})
+            schema(ID, field(2, "d", "date")), version=3, snapshots=[snapshot(1, 0)], refs={"main": branch(1)}
+        )
         updates = [
             *evolve(ID, field(2, "d", "timestamp")),
             {"action": "add-spec", "spec": {"spec-id": -1, "fields": [part(2, "bucket[8]", "b")]}},
@@ -445,8 +491,12 @@ class TestNested:
 
     def nested(self, before: Any, after: Any) -> list[str]:
         stored = table(
-            schema(ID, field(2, "n", before)), version=3, snapshots=[snapshot(1, 0)], refs={"main": branch(1)},
-            last_column_id=20)
+            schema(ID, field(2, "n", before)),
+            version=3,
+            snapshots=[snapshot(1, 0)],
+            refs={"main": branch(1)},
+            last_column_id=20,
+        )
         return refusals(stored, evolve(ID, field(2, "n", after)))
 
     @pytest.mark.parametrize(
@@ -458,17 +508,32 @@ class TestNested:
             (map_of(3, "int", 4, "int"), map_of(3, "int", 4, "long"), []),
             (map_of(3, "int", 4, "int"), map_of(3, "int", 4, "int", True), ["ICE301"]),
             (map_of(3, "int", 4, "int"), map_of(3, "int", 21, "int"), ["ICE402"]),
-            (list_of(3, struct(field(4, "x", "int"))),
-             list_of(3, struct(field(4, "x", "long"), field(21, "y", "int"))), []),
-            (list_of(3, struct(field(4, "x", "int"))),
-             list_of(3, struct(field(4, "x", "int"), field(21, "y", "int", True))), ["ICE302"]),
+            (
+                list_of(3, struct(field(4, "x", "int"))),
+                list_of(3, struct(field(4, "x", "long"), field(21, "y", "int"))),
+                [],
+            ),
+            (
+                list_of(3, struct(field(4, "x", "int"))),
+                list_of(3, struct(field(4, "x", "int"), field(21, "y", "int", True))),
+                ["ICE302"],
+            ),
             (struct(field(3, "x", "int")), list_of(3, "int"), ["ICE204", "ICE401"]),
-            (map_of(3, struct(field(4, "k", "int"), field(5, "l", "int")), 6, "int"),
-             map_of(3, struct(field(4, "k", "int")), 6, "int"), ["ICE205"]),
-            (map_of(3, struct(field(4, "k", "int")), 6, "int"),
-             map_of(3, struct(field(4, "k", "int", doc="a key")), 6, "int"), []),
-            (map_of(3, struct(field(4, "k", "int")), 6, "int"),
-             map_of(3, struct(field(4, "renamed", "int")), 6, "int"), ["ICE205"]),
+            (
+                map_of(3, struct(field(4, "k", "int"), field(5, "l", "int")), 6, "int"),
+                map_of(3, struct(field(4, "k", "int")), 6, "int"),
+                ["ICE205"],
+            ),
+            (
+                map_of(3, struct(field(4, "k", "int")), 6, "int"),
+                map_of(3, struct(field(4, "k", "int", doc="a key")), 6, "int"),
+                [],
+            ),
+            (
+                map_of(3, struct(field(4, "k", "int")), 6, "int"),
+                map_of(3, struct(field(4, "renamed", "int")), 6, "int"),
+                ["ICE205"],
+            ),
         ],
     )
     def test_change_inside_a_column(self, before: Any, after: Any, codes: list[str]) -> None:
@@ -484,9 +549,16 @@ class TestPolicy:
     def waiver(self, code: str, **more: Any) -> Waiver:
         return msgspec.structs.replace(
             Waiver(
-                waiver_id="w1", table_uuid=UUID, code=code, reason="migration", granted_by="ann",
-                granted_at_ms=NOW - 1, expires_at_ms=NOW + 1),
-            **more)
+                waiver_id="w1",
+                table_uuid=UUID,
+                code=code,
+                reason="migration",
+                granted_by="ann",
+                granted_at_ms=NOW - 1,
+                expires_at_ms=NOW + 1,
+            ),
+            **more,
+        )
 
     def test_a_waiver_lets_one_rule_pass_and_is_consumed(self) -> None:
         """A live waiver turns the refusal into a finding that names it."""
@@ -528,8 +600,12 @@ def test_every_conflict_is_refused_by_some_rule(before: Schema, after: Schema) -
     """For any two schemas of a table with data: a field that files cannot be read as is always told of, and a change
     without such a field is never refused, required adds without write-default aside."""
     stored = table(
-        schema_to_json(before), version=3, snapshots=[snapshot(1, 0)], refs={"main": branch(1)},
-        last_column_id=max([0, *before.by_id]))
+        schema_to_json(before),
+        version=3,
+        snapshots=[snapshot(1, 0)],
+        refs={"main": branch(1)},
+        last_column_id=max([0, *before.by_id]),
+    )
     following = commit(stored, evolve(*schema_to_json(after)["fields"]))
     assume(following.current_schema_id == 1)
     assume(all(field_id > stored.last_column_id for field_id in after.by_id if field_id not in before.by_id))

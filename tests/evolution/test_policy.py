@@ -58,8 +58,12 @@ def test_effective_values_are_shown_with_their_reason() -> None:
     rows = {row["code"]: row for row in effective(policy)}
     assert len(rows) == len([rule for rule in RULES if not rule.retired])
     assert rows["ICE702"] == {
-        "code": "ICE702", "rule": "names-equal-but-for-case", "default": "warn", "effective": "error",
-        "can-be-lowered": True, "set-by-property": "error",
+        "code": "ICE702",
+        "rule": "names-equal-but-for-case",
+        "default": "warn",
+        "effective": "error",
+        "can-be-lowered": True,
+        "set-by-property": "error",
     }
     assert (rows["ICE201"]["effective"], rows["ICE201"]["set-by-api"]) == ("warn", "warn")
     assert rows["ICE501"]["can-be-lowered"] is False

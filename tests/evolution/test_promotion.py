@@ -12,9 +12,29 @@ from app.spec.types import parse_type
 from app.spec.values import parse_value
 
 PRIMITIVES = (
-    "boolean", "int", "long", "float", "double", "decimal(9, 2)", "decimal(18, 2)", "decimal(18, 4)", "date", "time",
-    "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns", "string", "uuid", "fixed[16]", "fixed[8]", "binary",
-    "unknown", "variant", "geometry", "geography",
+    "boolean",
+    "int",
+    "long",
+    "float",
+    "double",
+    "decimal(9, 2)",
+    "decimal(18, 2)",
+    "decimal(18, 4)",
+    "date",
+    "time",
+    "timestamp",
+    "timestamptz",
+    "timestamp_ns",
+    "timestamptz_ns",
+    "string",
+    "uuid",
+    "fixed[16]",
+    "fixed[8]",
+    "binary",
+    "unknown",
+    "variant",
+    "geometry",
+    "geography",
 )
 FROM_V1 = {("int", "long"), ("float", "double"), ("decimal(9, 2)", "decimal(18, 2)")}
 FROM_V3 = {("date", "timestamp"), ("date", "timestamp_ns")}
@@ -45,9 +65,7 @@ VALUES = {"int": 34, "date": "2017-11-16", "decimal(9, 2)": "14.20", "float": 1.
 
 
 @pytest.mark.parametrize(("one", "other"), sorted(FROM_V1 | FROM_V3))
-@pytest.mark.parametrize(
-    "name", ["identity", "bucket[16]", "truncate[10]", "year", "month", "day", "void"]
-)
+@pytest.mark.parametrize("name", ["identity", "bucket[16]", "truncate[10]", "year", "month", "day", "void"])
 def test_changed_output_is_what_the_transforms_yield(one: str, other: str, name: str) -> None:
     """Whether a transform's output changes is what applying it to a value before and after promotion shows."""
     before, after, transform = parse_type(one), parse_type(other), parse_transform(name)
@@ -78,8 +96,14 @@ def test_outgrown_transforms() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "version", "named"),
-    [("int", 1, "long"), ("float", 2, "double"), ("date", 2, None), ("date", 3, "timestamp or timestamp_ns"),
-     ("string", 3, None), ("decimal(38, 2)", 3, None)],
+    [
+        ("int", 1, "long"),
+        ("float", 2, "double"),
+        ("date", 2, None),
+        ("date", 3, "timestamp or timestamp_ns"),
+        ("string", 3, None),
+        ("decimal(38, 2)", 3, None),
+    ],
 )
 def test_the_wider_type_that_messages_name(kind: str, version: int, named: str | None) -> None:
     """A message names a wider type only where the table's version has one."""

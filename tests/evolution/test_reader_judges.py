@@ -32,6 +32,7 @@ from app.spec.types import StructType
 from tests.evolution.histories.history import Tally, run, run_seed
 from tests.evolution.histories.refusals import SENTENCES
 from tests.evolution.histories.world import Judge, Unsound, Unwarranted, World
+from tests.evolution.tables import branch, field, list_of, refusals, schema, set_schema, snapshot, struct, table
 from tests.reader.lake import StoredFile, write_lake
 from tests.reader.test_oracles import plain
 
@@ -91,6 +92,43 @@ NOT_DRAWN = {
 }
 
 
+# --- what histories have found ---------------------------------------------------------------------------------------
+
+
+def test_an_undo_brings_back_a_required_child_of_a_list_that_older_files_lack() -> None:
+    """Snapshot 1 was written before the list existed, so nobody asks its files for the child."""
+    inside = [field(11, "day", "date", True), field(12, "n", "long", True)]
+    old = schema(field(1, "id", "int"))
+    full = schema(field(1, "id", "int"), field(2, "l", list_of(10, struct(*inside))), schema_id=1)
+    less = schema(field(1, "id", "int"), field(2, "l", list_of(10, struct(inside[1]))), schema_id=2)
+    base = table(
+        old,
+        full,
+        less,
+        current=2,
+        last_column_id=12,
+        snapshots=[snapshot(1, 0), snapshot(2, 1, parent=1)],
+        refs={"main": branch(2)},
+    )
+    assert refusals(base, [set_schema(1)]) == []
+
+
+def test_a_required_child_that_files_with_the_list_lack_stays_out() -> None:
+    """The near miss: snapshot 2 was written with the list and without the child."""
+    inside = [field(11, "day", "date", True), field(12, "n", "long", True)]
+    full = schema(field(1, "id", "int"), field(2, "l", list_of(10, struct(*inside))))
+    less = schema(field(1, "id", "int"), field(2, "l", list_of(10, struct(inside[1]))), schema_id=1)
+    base = table(
+        full,
+        less,
+        current=1,
+        last_column_id=12,
+        snapshots=[snapshot(1, 0), snapshot(2, 1, parent=1)],
+        refs={"main": branch(2)},
+    )
+    assert refusals(base, [set_schema(0)]) == ["ICE105"]
+
+
 # --- the proof can fail ----------------------------------------------------------------------------------------------
 
 
@@ -115,7 +153,9 @@ def test_a_judge_who_refuses_every_change_is_caught() -> None:
     assert _caught(refuse, seeds=10) is Unwarranted
 
 
-@pytest.mark.parametrize("code", ["ICE201", "ICE204", "ICE301", "ICE302", "ICE401", "ICE402", "ICE503", "ICE504"])
+@pytest.mark.parametrize(
+    "code", ["ICE201", "ICE202", "ICE204", "ICE206", "ICE301", "ICE302", "ICE401", "ICE402", "ICE503", "ICE504"]
+)
 def test_a_judge_without_one_rule_is_caught(code: str) -> None:
     """Each rule about what files hold is needed."""
 

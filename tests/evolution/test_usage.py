@@ -43,11 +43,13 @@ def test_a_broken_name_mapping_is_left_alone(text: str) -> None:
 
 def test_names_inside_structs_and_entries_without_id() -> None:
     """Nested fields are looked for by ID wherever the mapping has them; entries without ID do not disturb."""
-    mapping = json.dumps([
-        {"field-id": 1, "names": ["id"]},
-        {"names": ["left out"]},
-        {"field-id": 2, "names": [], "fields": [{"field-id": 3, "names": ["x"]}]},
-    ])
+    mapping = json.dumps(
+        [
+            {"field-id": 1, "names": ["id"]},
+            {"names": ["left out"]},
+            {"field-id": 2, "names": [], "fields": [{"field-id": 3, "names": ["x"]}]},
+        ]
+    )
     before = stored(ID, field(2, "s", struct(field(3, "x", "int"))), properties={MAPPING: mapping})
     known = evolve(ID, field(2, "s", struct(field(3, "x", "long"))))
     assert warnings(before, known) == []
@@ -58,11 +60,13 @@ def test_names_inside_structs_and_entries_without_id() -> None:
 def test_properties_of_nested_columns() -> None:
     """Renaming a struct takes the setting of its child away, too."""
     before = stored(
-        ID, field(2, "s", struct(field(3, "x", "int"))),
+        ID,
+        field(2, "s", struct(field(3, "x", "int"))),
         properties={
             "write.parquet.bloom-filter-enabled.column.s.x": "true",
             "write.orc.bloom.filter.columns": "id, s.x",
-        })
+        },
+    )
     renamed = judged(before, evolve(ID, field(2, "t", struct(field(3, "x", "int")))))
     assert [(f.code, f.field_id) for f in renamed.findings] == [("ICE603", 3), ("ICE603", 3)]
 
@@ -88,8 +92,11 @@ def test_a_dropped_struct_is_told_once() -> None:
 def test_tags_of_several_schemas_count_together() -> None:
     """Of two dropped columns, the one that no tagged snapshot has is told."""
     before = table(
-        schema(ID, NAME, schema_id=0), schema(ID, NAME, field(3, "x", "int"), schema_id=1),
-        snapshots=[snapshot(1, 0), snapshot(2, 1, 1)], refs={"main": branch(2), "t": tag(1)})
+        schema(ID, NAME, schema_id=0),
+        schema(ID, NAME, field(3, "x", "int"), schema_id=1),
+        snapshots=[snapshot(1, 0), snapshot(2, 1, 1)],
+        refs={"main": branch(2), "t": tag(1)},
+    )
     told = judged(before, evolve(ID)).findings
     assert [(f.code, f.field_id) for f in told] == [("ICE801", 3)]
     assert "Tag snapshot 2" in told[0].fix

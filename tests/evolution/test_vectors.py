@@ -388,14 +388,11 @@ def test_33_list_elements(element: Json, code: str) -> None:
     assert refusals(base(), swapped(field(7, "tags", element))) == [code]
 
 
-@pytest.mark.parametrize(
-    "key", [struct(field(14, "a", "int"), field(15, "b", "int")), struct(field(14, "a", "long"))]
-)
+@pytest.mark.parametrize("key", [struct(field(14, "a", "int"), field(15, "b", "int")), struct(field(14, "a", "long"))])
 def test_34_map_keys(key: Json) -> None:
     """A struct key can neither gain a field nor have one promoted."""
     keyed = field(12, "m", map_of(13, struct(field(14, "a", "int")), 16, "int"))
-    stored = table(
-        schema(*ALL, keyed), snapshots=[snapshot(1, 0)], refs={"main": branch(1)}, last_column_id=16)
+    stored = table(schema(*ALL, keyed), snapshots=[snapshot(1, 0)], refs={"main": branch(1)}, last_column_id=16)
     key = {**key, "fields": [{**f, "id": 17} if f["id"] == 15 else f for f in key["fields"]]}
     assert refusals(stored, swapped(also=(field(12, "m", map_of(13, key, 16, "int")),))) == ["ICE205"]
 
@@ -403,15 +400,21 @@ def test_34_map_keys(key: Json) -> None:
 def test_34_primitive_map_keys() -> None:
     """An int key cannot become long."""
     stored = table(
-        schema(*ALL, field(12, "m", map_of(13, "int", 14, "string"))), snapshots=[snapshot(1, 0)],
-        refs={"main": branch(1)})
+        schema(*ALL, field(12, "m", map_of(13, "int", 14, "string"))),
+        snapshots=[snapshot(1, 0)],
+        refs={"main": branch(1)},
+    )
     assert refusals(stored, swapped(also=(field(12, "m", map_of(13, "long", 14, "string")),))) == ["ICE205"]
 
 
 def replaced(parent: int | None = None, last: tuple[Json, ...] = ()) -> list[Json]:
     """What CREATE OR REPLACE TABLE AS SELECT sends."""
     return [
-        remove_ref("main"), *evolve(*REPLACED), add_snapshot(2, -1, parent), set_ref("main", 2), *last,
+        remove_ref("main"),
+        *evolve(*REPLACED),
+        add_snapshot(2, -1, parent),
+        set_ref("main", 2),
+        *last,
     ]
 
 
@@ -475,6 +478,5 @@ def test_40_a_stale_client() -> None:
     ):
         with pytest.raises(CommitFailed):
             check_table(parse_table_requirements([stale], "$"), moved)
-    check_table(
-        parse_table_requirements([{"type": "assert-current-schema-id", "current-schema-id": 2}], "$"), moved)
+    check_table(parse_table_requirements([{"type": "assert-current-schema-id", "current-schema-id": 2}], "$"), moved)
     assert refusals(moved, late) == ["ICE201"]

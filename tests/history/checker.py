@@ -111,7 +111,7 @@ def _snapshots(found: Found) -> Iterator[str]:
 
 
 def _loads(calls: Sequence[Call], found: Found) -> Iterator[str]:
-    """A load shows a prefix of what came to be: all that was acknowledged before it began, nothing begun after it ended."""
+    """A load shows a prefix of what came to be: all that was acknowledged before it, nothing that began after it."""
     commits: dict[str, list[Call]] = defaultdict(list)
     for call in calls:
         for uuid in call.effects:

@@ -40,7 +40,7 @@ class Shared:
 
 
 class Client(threading.Thread):
-    """One thread with one seed. Every change carries an idempotency key and is repeated until its answer is definite."""
+    """One thread with one seed. Every change carries an idempotency key and is repeated until it is answered."""
 
     def __init__(self, number: int, shared: Shared, seed: int) -> None:
         super().__init__(name=f"client-{number}")
@@ -191,7 +191,8 @@ class Client(threading.Thread):
         if outcome == "ok" and self._random.random() < 0.2:
             again = self._until_definite(method, path, body, headers)
             if again is not None and again.status_code >= 300:
-                self._shared.trouble.append(f"a replay of a successful {kind} was answered {again.status_code}: {again.text}")
+                told = f"{again.status_code}: {again.text}"
+                self._shared.trouble.append(f"a replay of a successful {kind} was answered {told}")
             # A replay may show a newer version of the table, but never another file than one of its history.
             answers.append(_told(again) if kind == "create" else None)
         answer = response.json() if response is not None and response.content and outcome == "ok" else None

@@ -11,10 +11,10 @@ Outcome = Literal["ok", "refused", "unknown"]
 
 @dataclass(frozen=True)
 class Call:
-    """One call of one client, retries included: it began before the first attempt and ended with the last answer.
+    """One call of one client, retries included: from before the first attempt to the last answer.
 
-    `effects` maps the uuid of each table to the snapshot id that the call would add to it. `seen` is what a load showed:
-    the snapshot ids of the table `uuid`, in order. `answers` holds the metadata location that each answer to the same
+    `effects` maps the uuid of each table to the snapshot id that the call would add to it. `seen` is what a load
+    showed: the snapshot ids of the table `uuid`, in order. `answers` holds the metadata location that each answer to the same
     idempotency key gave; times are nanoseconds of one clock.
     """
 

@@ -42,7 +42,7 @@ def load(began: int, *seen: int) -> Call:
 
 
 def sound() -> History:
-    """Two tables with three commits, one of them to both; one refused; one whose outcome nobody heard; two own names."""
+    """Two tables and three commits, one of them to both; one refused; one that nobody heard the end of; two names."""
     calls = [
         Call(3, "create", 1, 2, "ok", uuid=OWN, name="mine"),
         Call(3, "rename", 3, 4, "ok", name="mine", to_name="ours"),
@@ -73,7 +73,9 @@ def test_a_sound_history_has_no_fault() -> None:
 
 def test_a_chain_read_in_jumps_is_sound() -> None:
     """Long histories are read only where a log begins; the logs in between tell the rest."""
-    jumps = tuple(replace(version(A, n, ()), log=tuple(at(A, o) for o in range(max(0, n - 4), n))) for n in (0, 2, 6, 10))
+    jumps = tuple(
+        replace(version(A, n, ()), log=tuple(at(A, o) for o in range(max(0, n - 4), n))) for n in (0, 2, 6, 10)
+    )
     assert faults([], Found({A: jumps}, {})) == []
 
 

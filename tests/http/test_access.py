@@ -70,6 +70,37 @@ def test_a_foreign_host_is_403(server: Server) -> None:
     assert answer.status == 403 and b'"code":403' in answer.body
 
 
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        (b"Host: 127.0.0.\xb2\r\n", 403),
+        (b"Host: 127.0.0.1\r\nOrigin: http://[::1\r\n", 403),
+        (b"Host: evil.example\r\nHost: 127.0.0.1\r\n", 400),
+        (b"Host: 127.0.0.1\r\nOrigin: https://evil.example\r\nOrigin: http://127.0.0.1\r\n", 400),
+    ],
+)
+def test_a_malformed_or_doubled_host_or_origin_is_refused(server: Server, lines: bytes, status: int) -> None:
+    """With the envelope, and never as a failure of the server."""
+    answer = wire.send(server, b"GET /v1/config HTTP/1.1\r\n" + lines + b"\r\n")
+    assert answer.status == status and b'"code":%d' % status in answer.body
+
+
+def test_without_a_token_the_api_opens_nothing(server: Server, http: httpx.Client) -> None:
+    """Neither the server's disk, nor buckets and hosts of the caller's choice; and the warehouse is as it was."""
+    path = "/icekeel/v1/warehouses/default"
+    before = http.get(path).json()
+    for body, status in (
+        ({"allowed-locations": ["/etc"]}, 400),
+        ({"allowed-locations": ["s3://anyone/x"]}, 403),
+        ({"storage": {"s3.endpoint": "http://169.254.169.254"}}, 403),
+    ):
+        assert error(http.patch(path, json=body))["code"] == status
+        new = {"name": "opened", "location": f"{server.home}/warehouses/opened", **body}
+        assert error(http.post("/icekeel/v1/warehouses", json=new))["code"] == status
+    assert http.get(path).json() == before
+    assert http.get("/icekeel/v1/warehouses/opened").status_code == 404
+
+
 def test_a_foreign_origin_is_403_and_changes_nothing(http: httpx.Client) -> None:
     """A cross-site request that a page could send is refused before it does anything."""
     name = fresh("evil")

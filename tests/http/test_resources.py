@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import uuid
-from pathlib import Path
 
 import httpx
 import pytest
 
+from tests.cases.wire import local_path
 from tests.http.samples import VIEW_VERSION, error, fresh, namespace, schema, set_property, table
 
 SET = {"action": "set-properties", "updates": {"a": "1"}}
@@ -164,7 +164,7 @@ def test_only_a_true_purge_flag_removes_files(http: httpx.Client, flag: str, kep
     """In any letter case; a plain drop leaves every file."""
     ns = namespace(http)
     made = table(http, ns)
-    file = Path(made["metadata-location"].removeprefix("file://"))
+    file = local_path(made["metadata-location"])
     assert http.delete(f"/v1/namespaces/{ns}/tables/{made['name']}{flag}").status_code == 204
     if kept:
         assert file.exists()

@@ -49,7 +49,7 @@ def test_connections_that_were_accepted_are_answered(make_server: MakeServer) ->
         stop, broken, answered = threading.Event(), [], []
 
         def knock() -> None:
-            while not stop.is_set():
+            while not stop.is_set():  # noqa: B023
                 try:
                     connection = socket.create_connection(("127.0.0.1", server.port), timeout=5)  # noqa: B023
                 except ConnectionRefusedError:

@@ -40,6 +40,7 @@ def test_allowed_locations_open_other_places(tmp_path: Path) -> None:
     stores = WarehouseObjects([f"file://{folders['of-server']}"])
     record = Warehouse(name="a", location=str(folders["wh"]), allowed_locations=(str(folders["of-warehouse"]),))
     objects = stores.of(record)
+    asyncio.run(objects.establish(record.location))
     for name in ("wh", "of-warehouse", "of-server"):
         asyncio.run(objects.create(f"{folders[name]}/t/a", name.encode()))
         assert (folders[name] / "t" / "a").read_text() == name

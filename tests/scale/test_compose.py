@@ -26,7 +26,9 @@ def filled(text: str, **values: str) -> str:
 
 def settings_of(service: str) -> dict[str, str]:
     environment = COMPOSE["services"][service]["environment"]
-    return {name.removeprefix("ICEKEEL_"): filled(str(value), ICEKEEL_TOKEN="t0ken") for name, value in environment.items()}
+    return {
+        name.removeprefix("ICEKEEL_"): filled(str(value), ICEKEEL_TOKEN="t0ken") for name, value in environment.items()
+    }
 
 
 def test_the_settings_of_the_replicas_exist_and_are_the_same() -> None:

@@ -23,6 +23,8 @@ from app.cli.connect import ENGINES
 from tests.backends import Scaled, options
 from tests.cases.wire import ok, unique
 from tests.clients.duck import Duck
+from tests.clients.maven import jar
+from tests.clients.spark import ICEBERG, SCALA, SPARK, Spark
 from tests.server import ROOT, Server
 
 ROWS = 3
@@ -80,7 +82,9 @@ def test_pyiceberg(server: Server, lake: str, capsys: pytest.CaptureFixture[str]
 
 def test_duckdb(server: Server, lake: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The printed SQL attaches; reading and writing then need nothing more."""
-    statements = [line for line in printed(server, "duckdb", lake, capsys).splitlines() if not line.startswith("INSTALL")]
+    statements = [
+        line for line in printed(server, "duckdb", lake, capsys).splitlines() if not line.startswith("INSTALL")
+    ]
     duck = Duck(server.url, tmp_path)
     try:
         duck.run("DETACH ice")
@@ -176,3 +180,21 @@ def test_chdb(server: Server, backend: Scaled, capsys: pytest.CaptureFixture[str
         "print(s.query('SELECT count() FROM icekeel.`shop.orders`'))"
     )
     assert run_python(program, python).split()[-1] == str(ROWS)
+
+
+@pytest.mark.engines
+def test_spark(server: Server, lake: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Java's own file layer takes endpoint, region, style and keys from the catalog; it reads and writes."""
+    lines = printed(server, "spark", lake, capsys).splitlines()
+    settings = dict(line.split(" ", 1) for line in lines)
+    jars = [
+        jar("org.apache.iceberg", f"iceberg-spark-runtime-{SPARK}_{SCALA}", ICEBERG),
+        jar("org.apache.iceberg", "iceberg-aws-bundle", ICEBERG),
+    ]
+    spark = Spark(server.url, tmp_path, **settings, **{"spark.jars": ",".join(map(str, jars))})
+    try:
+        assert spark.sql("SELECT count(*) FROM shop.orders") == [[ROWS]]
+        spark.sql("CREATE TABLE shop.sparks AS SELECT 7 AS x")
+        assert spark.sql("SELECT x FROM shop.sparks") == [[7]]
+    finally:
+        spark.close()

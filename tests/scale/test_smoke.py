@@ -49,5 +49,7 @@ from tests.server import Server
 
 def test_tables_are_in_s3_and_nothing_on_the_disk(server: Server, backend: Scaled, catalog: object) -> None:
     """What this module runs is really the other backend."""
-    assert server.settings["WAREHOUSE"].startswith("s3://") and backend.s3.endpoint in server.settings["WAREHOUSE_OPTIONS"]
+    assert (
+        server.settings["WAREHOUSE"].startswith("s3://") and backend.s3.endpoint in server.settings["WAREHOUSE_OPTIONS"]
+    )
     assert not (server.home / "icekeel.db").exists()

@@ -63,7 +63,9 @@ def test_a_patch_merges_and_can_ask_for_a_version(http: httpx.Client, lake: dict
     """Null removes a key, an unknown option is refused, a stale version is a conflict."""
     path = f"{ALL}/{lake['name']}"
     changed = ok(http.patch(path, json={"properties": {"owner": "me"}, "storage": {"s3.region": None}, "version": 1}))
-    assert changed["version"] == 2 and changed["properties"] == {"owner": "me"} and "s3.region" not in changed["storage"]
+    assert (
+        changed["version"] == 2 and changed["properties"] == {"owner": "me"} and "s3.region" not in changed["storage"]
+    )
     error_of(http.patch(path, json={"properties": {"owner": "x"}, "version": 1}), 409, "CommitFailedException")
     error_of(http.patch(path, json={"storage": {"sss": "x"}}), 400, "BadRequestException")
     error_of(http.patch(path, json={"storage": {"s3.region": 7}}), 400, "BadRequestException")
@@ -143,7 +145,9 @@ def test_the_command_line_does_it_all(
     assert run_cli(server, capsys, "warehouse", "create", name, "s3://lake/x", "--option", "x")[0] == 2
 
 
-def test_a_server_without_the_key_refuses_to_start(backend: Scaled, server: Server, lake: dict[str, Any], home: Path) -> None:
+def test_a_server_without_the_key_refuses_to_start(
+    backend: Scaled, server: Server, lake: dict[str, Any], home: Path
+) -> None:
     """Half a server, whose warehouses fail one by one, would be worse. The line says what to set."""
     settings = {name: value for name, value in server.settings.items() if name != "SECRET_KEY"}
     with pytest.raises(RuntimeError, match="ended with 2") as refused:

@@ -300,12 +300,40 @@ def test_a_file_that_is_no_database_is_a_wrong_setting(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_scripts_are_found_in_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package that a wheel carries wins over a folder beside `app`."""
-    shutil.copytree(script_location(), tmp_path / "icekeel_migrations")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert script_location() == tmp_path / "icekeel_migrations"
-    assert (script_location() / "env.py").exists() and (script_location() / "versions").is_dir()
+def test_scripts_stand_beside_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a wheel under a name of their own, in a checkout as `migrations`; whatever else the import path holds."""
+    assert script_location() == workers.ROOT / "migrations"
+    stray = tmp_path / "path" / "icekeel_migrations"
+    shutil.copytree(script_location(), stray)
+    monkeypatch.syspath_prepend(str(stray.parent))
+    assert script_location() == workers.ROOT / "migrations"
+    carried = tmp_path / "wheel" / "icekeel_migrations"
+    shutil.copytree(stray, carried)
+    monkeypatch.setattr("app.store.migrations.__file__", str(tmp_path / "wheel" / "app" / "store" / "migrations.py"))
+    assert script_location() == carried and (carried / "env.py").exists()
+
+
+NEWER = """
+revision = "9999"
+down_revision = "{head}"
+def upgrade() -> None:
+    raise AssertionError("a script of a newer release was run")
+"""
+
+
+def test_no_server_upgrades_beyond_its_own_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scripts of a newer release may lie there (a half-done installation): they are not for this one."""
+    scripts = tmp_path / "migrations"
+    shutil.copytree(script_location(), scripts)
+    (scripts / "versions" / "9999_newer.py").write_text(NEWER.format(head=REVISION))
+    monkeypatch.setattr("app.store.migrations.script_location", lambda: scripts)
+    url = f"sqlite:///{tmp_path}/catalog.db"
+    migrate(url, REVISIONS[0])
+    migrate(url)
+    assert schema_state(url).current == REVISION
+    with pytest.raises(BadSettings, match="no schema 9999"):
+        migrate(url, "9999")
+    assert schema_state(url).status == "current"
 
 
 LOADED = """

@@ -18,7 +18,7 @@ from app.store.sqlite_files import open_reader, open_writer
 
 def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
     """Storage secrets are in it: whatever the umask, nobody else may read it or its log."""
-    path = tmp_path / "deep" / "down" / "catalog.db"
+    path = tmp_path / "catalog.db"
     before = os.umask(0)
     try:
         migrate(f"sqlite:///{path}")
@@ -71,11 +71,15 @@ def test_opening_waits_for_a_file_that_is_locked_for_a_moment(path: Path) -> Non
     release.join()
 
 
-def test_a_file_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:
-    """A parent that is a file: one clear error instead of the database's own."""
+@pytest.mark.parametrize("folder", ["nodir", "nodir/deeper", "file"])
+def test_a_missing_folder_is_told_and_not_made(tmp_path: Path, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistyped path would else begin an empty catalog somewhere, relative ones at every start somewhere else."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(Unavailable, match="Cannot open the database file"):
-        migrate(f"sqlite:///{tmp_path}/file/catalog.db")
+    monkeypatch.chdir(tmp_path)
+    for url in (f"sqlite:///{tmp_path}/{folder}/x.db", f"sqlite:///{folder}/x.db"):
+        with pytest.raises(BadSettings, match=f"no folder {tmp_path}/{folder} for the database file x.db"):
+            migrate(url)
+    assert [found.name for found in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_folder_in_its_place_is_a_failure_of_ours(path: Path) -> None:

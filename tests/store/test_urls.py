@@ -20,6 +20,7 @@ def test_three_slashes_are_relative_and_four_absolute() -> None:
 @pytest.mark.parametrize("url", [
     "", "x", "sqlite:", "sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite://host/x", "sqlite:////a.db?mode=ro",
     "mysql://h/d", "postgresql+psycopg://h/d", "postgresql", "postgresql://h/d?statement_cache_size=many",
+    "postgresql://[::1/d",
 ])  # fmt: skip
 def test_anything_else_is_a_wrong_setting(url: str) -> None:
     """One clear line, before anything is opened."""

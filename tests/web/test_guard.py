@@ -7,18 +7,25 @@ from typing import Any
 
 import pytest
 
-from app.errors import Forbidden, NotAuthenticated
+from app.errors import BadRequest, Forbidden, NotAuthenticated
 from app.web.guard import ANONYMOUS, PRINCIPAL, TOKEN_HOLDER, Guard, bearer, host_name, is_loopback_name
 
 
 def ask(guard_options: dict[str, Any], path: str = "/v1/config", method: str = "GET", **headers: str) -> str:
     """The principal that a request gets."""
+    raw = [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
+    return ask_raw(guard_options, raw, path, method)
+
+
+def ask_raw(
+    guard_options: dict[str, Any], raw: list[tuple[bytes, bytes]], path: str = "/v1/config", method: str = "GET"
+) -> str:
+    """As `ask`, with header lines that may come twice."""
     seen: dict[str, Any] = {}
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         seen.update(scope)
 
-    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "path": path, "method": method, "headers": raw}
     asyncio.run(Guard(app, **guard_options)(scope, None, None))  # type: ignore[arg-type]
     return str(seen[PRINCIPAL])
@@ -67,15 +74,25 @@ def test_names_of_this_machine_are_fine(host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.1:8181", "", "[::1", "localhost.evil.example"]
-)
+    "host",
+    [
+        "evil.example", "127.0.0.1.evil.example", "10.0.0.1:8181", "", "[::1", "localhost.evil.example",
+        "127.0.0.\xb2", "127.0.0.\xb9:8181", "127.0.0." + "1" * 5000, "127.0.0.-1", "\xff",
+    ],
+)  # fmt: skip
 def test_a_foreign_host_is_refused(host: str) -> None:
     """A page that points its own name at 127.0.0.1 gets nothing."""
     with pytest.raises(Forbidden):
         ask(OPEN, host=host)
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:9999", "http://127.0.0.1"])
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://evil.example", "null", "http://localhost:9999", "http://127.0.0.1", "http://[::1", "http://[x]",
+        "http://\xb2", "//", "localhost:8181", "\xff",
+    ],
+)  # fmt: skip
 def test_a_foreign_origin_is_refused(origin: str) -> None:
     """A page of another origin is refused, even one on this machine but another port."""
     with pytest.raises(Forbidden):
@@ -91,6 +108,26 @@ def test_a_cross_site_write_without_origin_is_refused() -> None:
     """Browsers name the site of a request even where they leave Origin out."""
     with pytest.raises(Forbidden):
         ask(OPEN, method="POST", host="localhost:8181", sec_fetch_site="cross-site")
+
+
+@pytest.mark.parametrize("name", [b"host", b"origin", b"authorization"])
+@pytest.mark.parametrize("guard", [OPEN, LOCKED])
+def test_a_doubled_header_is_refused(guard: dict[str, Any], name: bytes) -> None:
+    """Of two, a proxy may have judged the other one; even two equal ones, and with the right token too."""
+    once = {b"host": b"localhost", b"origin": b"http://localhost", b"authorization": b"Bearer sesame"}
+    for twice in ([(name, once[name])], [(name, b"https://evil.example")]):
+        for raw in ([*once.items(), *twice], [*twice, *once.items()]):
+            with pytest.raises(BadRequest, match=f"Header {name.decode()} was sent more than once"):
+                ask_raw(guard, raw)
+    ask_raw(guard, list(once.items()))
+
+
+def test_one_foreign_site_among_several_is_enough() -> None:
+    """A later line does not take back what an earlier one said."""
+    sites = [(b"sec-fetch-site", b"cross-site"), (b"sec-fetch-site", b"same-origin")]
+    for raw in (sites, sites[::-1]):
+        with pytest.raises(Forbidden):
+            ask_raw(OPEN, [(b"host", b"localhost"), *raw], method="POST")
 
 
 def test_any_host_is_fine_when_others_are_served() -> None:

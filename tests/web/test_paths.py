@@ -93,12 +93,27 @@ def test_a_target_that_is_no_path_is_refused(raw: bytes) -> None:
 
 
 def test_query_values_are_decoded_once() -> None:
-    """A blank value is kept, the last of two equal names wins, and escapes are read once."""
-    assert decode_query(b"pageToken=&parent=a%1Fb%2520&parent=c%1Fd+e") == {"pageToken": "", "parent": "c\x1fd e"}
+    """A blank value is kept, and escapes are read once."""
+    assert decode_query(b"pageToken=&parent=c%1Fd+e%2520") == {"pageToken": "", "parent": "c\x1fd e%20"}
 
 
-@pytest.mark.parametrize("raw", [b"a=%ff", b"a=\xc3\xa9", b"&".join(b"a=1" for _ in range(100))])
-def test_a_query_that_is_not_utf8_or_endless_is_refused(raw: bytes) -> None:
-    """Invalid UTF-8 and more parameters than any operation has are bad requests."""
-    with pytest.raises(BadRequest):
+def test_a_parameter_given_twice_must_say_the_same() -> None:
+    """Whoever stands in front may have read the first one: two values are one too many."""
+    assert decode_query(b"a=1&b=&a=1") == {"a": "1", "b": ""}
+    with pytest.raises(BadRequest, match="'purgeRequested' was given more than once, with different values"):
+        decode_query(b"purgeRequested=false&purgeRequested=true")
+
+
+@pytest.mark.parametrize("raw", [b"a=%ff", b"a=\xc3\xa9", b"%ff=a"])
+def test_a_query_that_is_not_utf8_is_refused(raw: bytes) -> None:
+    """Names and values alike."""
+    with pytest.raises(BadRequest, match="not well-formed UTF-8"):
         decode_query(raw)
+
+
+def test_an_endless_query_is_refused_as_what_it_is() -> None:
+    """No operation has more than 64 parameters; that many are read."""
+    fields = [f"p{number}=x".encode() for number in range(65)]
+    assert len(decode_query(b"&".join(fields[:64]))) == 64
+    with pytest.raises(BadRequest, match="more than 64 parameters"):
+        decode_query(b"&".join(fields))

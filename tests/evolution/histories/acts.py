@@ -13,7 +13,7 @@ from app.spec.partition import PartitionSpec
 from app.spec.schema import Schema, parse_schema, schema_to_json
 from app.spec.snapshot import Snapshot
 from app.spec.transforms import parse_transform
-from app.spec.types import PrimitiveType, UnknownType
+from app.spec.types import DateType, PrimitiveType, UnknownType
 from tests.evolution.histories.drawing import any_field, chance, storable
 from tests.evolution.histories.edits import LEGAL, WILD, Edited, Editor, may_return, walk
 from tests.evolution.histories.truth import Written
@@ -120,8 +120,10 @@ def _same_columns(target: Schema, current: Schema) -> bool:
 
 
 def _fits(world: World, target: Schema) -> bool:
-    """Whether the default spec and sort order, and all partition transforms, go with the schema."""
+    """Whether files can be written under the schema, and default spec, sort order and all transforms go with it."""
     table = world.table
+    if not storable(target):
+        return False
     for spec in table.partition_specs:
         for part in spec.fields:
             source = target.by_id.get(part.source_id)
@@ -337,7 +339,8 @@ def repartitions(world: World) -> Outcome | None:
         and parse_transform(name).accepts(column.field_type)
     ]
     if fit and chance(world.draw, 80):
-        column, transform = world.draw.choice(fit)
+        dates = [entry for entry in fit if isinstance(entry[0].field_type, DateType)]
+        column, transform = world.draw.choice(dates if dates and chance(world.draw, 60) else fit)
         fields = [{"source-id": column.field_id, "name": f"p{world.fresh_name()}", "transform": transform}]
     updates = [
         {"action": "add-spec", "spec": {"spec-id": -1, "fields": fields}},
@@ -452,7 +455,7 @@ ACTS: Sequence[tuple[int, Act]] = (
     (3, rolls_back_with_its_schema),
     (4, expires),
     (3, removes_anything),
-    (4, repartitions),
+    (6, repartitions),
     (4, replaces),
     (1, replaces_amid_branches),
     (1, replaces_and_points_back),

@@ -314,9 +314,11 @@ def restores_a_column(editor: Editor) -> Edited | None:
 
 def may_return(world: World, schema: Schema, ids: set[int]) -> bool:
     """Whether dropped fields may come back as this schema has them: files that branches reach, or may reach where the
-    history has gaps, were written under definitions that it reads."""
+    history has gaps, were written under definitions that it reads, and no definition was removed."""
     if world.complete():
         others = [snapshot.schema for snapshot in world.on_branches()]
+    elif max(world.table.schemas) + 1 > len(world.table.schemas):
+        return not ids
     else:
         others = [found for i in world.table.schemas if (found := world.table.schemas.get(i)) is not None]
     return all(_reads(schema, other, i) for other in others for i in ids & set(schema.by_id))
@@ -379,6 +381,16 @@ def retypes(editor: Editor) -> Edited | None:
     if slot is None:
         return None
     slot.holder[slot.type_key] = primitive(editor.draw, 3 if chance(editor.draw, 30) else editor.version)
+    _drop_unfit_defaults(slot)
+    return editor.done()
+
+
+def rescales(editor: Editor) -> Edited | None:
+    """A decimal to another scale, as PyIceberg lets through."""
+    slot = editor.pick(lambda slot: isinstance(slot.kind, str) and slot.kind.startswith("decimal"))
+    if slot is None:
+        return None
+    slot.holder[slot.type_key] = "decimal(12, 2)" if slot.kind == "decimal(12, 4)" else "decimal(12, 4)"
     _drop_unfit_defaults(slot)
     return editor.done()
 
@@ -539,6 +551,7 @@ WILD = (
     retypes,
     retypes,
     retypes,
+    rescales,
     reshapes,
     requires,
     adds_required_without_defaults,
@@ -552,6 +565,7 @@ WILD = (
     drops_anything,
     restores_anything,
     restores_anything,
+    promotes_a_source,
     promotes_a_source,
     promotes_a_source,
 )

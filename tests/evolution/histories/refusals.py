@@ -29,6 +29,7 @@ SENTENCES: Final = {
     "ICE106": "Schema Evolution: a new schema is identified by a unique schema ID",
     "ICE107": "Partition Evolution: a new spec is identified by a unique spec ID",
     "ICE108": "Table Metadata Fields: last-column-id is the highest assigned id",
+    "ICE109": "Schema Evolution: adding a new field assigns a new ID for that field and for any nested fields",
     "ICE203": "Schema Evolution: the column of valid promotions of versions 1 and 2",
     "ICE205": "Schema Evolution lists changes of structs; changes of map keys are not among them",
     "ICE209": "Primitive Types: the version that added the type",
