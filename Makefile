@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
 PYTEST := $(BIN)/python -m pytest -rs
 LOCK = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
-LOCKS := runtime build test lint spark
+LOCKS := runtime build test lint spark spark-pypi
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -60,6 +60,7 @@ lock: $(VENV)/.lint ## resolve the lock files of requirements/ again, newest ver
 	$(LOCK) pyproject.toml --group test -c requirements/runtime.lock -c requirements/build.lock -o requirements/test.lock
 	$(LOCK) --group lint -c requirements/test.lock -o requirements/lint.lock
 	$(LOCK) requirements/spark.in -o requirements/spark.lock
+	$(LOCK) requirements/spark-pypi.in -o requirements/spark-pypi.lock
 	@! grep -nE 'https?://|--(extra-)?index-url|--find-links' $(LOCKS:%=requirements/%.lock)
 
 build: $(VENV)/.runtime ## the wheel and the source archive, in dist/

@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import platform
+import signal
 import statistics
 import subprocess
 import sys
@@ -27,7 +28,6 @@ from bench.targets import ROOT, Started, Target
 from bench.workloads import ALL, Workload
 
 Json = dict[str, Any]
-ADDED_BY_PEERS = ("icekeel", "icekeel-cold", "floor")
 _AVERAGED = ("server_cpu_us", "per_second", "p50_us", "p90_us", "p99_us", "client_cpu_us", "longest_gap_s")
 _ADDED = ("requests", "errors", "conflicts")
 
@@ -218,14 +218,16 @@ def ratios(results: Json) -> dict[str, float]:
 
 def main() -> int:
     given = arguments()
+    # Whoever ends this run by a signal ends the servers that it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
     run = Run(given)
     try:
         run.open()
         run.measure()
         results = run.results()
+        report.write(results, given.report)
     finally:
         run.close()
-    report.write(results, given.report)
     print(f"wrote {given.report}/results.md, .json, .svg")
     measured = ratios(results)
     worse = budget.slower(measured)

@@ -69,13 +69,13 @@ class Scaled:
     def settings(self, folder: Path) -> dict[str, str]:
         """Settings of a server with a migrated database and a warehouse of its own.
 
-        `folder` stays allowed, for what tests put on the local disk to be registered.
+        `folder` stays allowed, for what tests put on the local disk to be registered, and so does the bucket.
         """
         return {
             "DATABASE_URL": self.database.database(),
             "WAREHOUSE": f"s3://{BUCKET}/wh{os.getpid()}-{next(_numbers)}",
             "WAREHOUSE_OPTIONS": json.dumps(options(self.s3)),
-            "ALLOWED_LOCATIONS": str(folder),
+            "ALLOWED_LOCATIONS": f"{folder},s3://{BUCKET}",
         }
 
 

@@ -42,12 +42,13 @@ _HOME = (errors.NoSuchWarehouse, errors.NoSuchNamespace)
         parameters.DELEGATION,
     ],
     returns=[_LOADED, Returns(304, "The caller's copy is current.", headers=[parameters.ETAG])],
-    fails=[*_SEEN, errors.NotFound],
+    fails=[*_SEEN, errors.NotFound, errors.CorruptMetadata],
 )
 async def load_table(request: Request) -> Answer:
     """Load a table.
 
-    `NotFoundException` means that the table exists but its metadata file has vanished.
+    `NotFoundException` means that the table exists but its metadata file has vanished, `CorruptMetadataException` that
+    the file cannot be read.
     """
     snapshots = reading.query(request).get("snapshots", "all").lower()
     return table_answer(
@@ -224,7 +225,11 @@ async def drop_table(request: Request) -> Answer:
     fails=[*_HOME, errors.NotFound, errors.AlreadyExists, *BODY, *CHANGE],
 )
 async def register_table(request: Request) -> Answer:
-    """Make an existing metadata file known as a table; `overwrite` moves the pointer of one that is there."""
+    """Make an existing metadata file known as a table; `overwrite` moves the pointer of one that is there.
+
+    Overwriting restores any version of the table, so no rule refuses it: what a commit to that version would have been
+    refused for is told in `Icekeel-Findings` and in the history.
+    """
     body, raw = await reading.json_body(request)
     return table_answer(
         await tables.register_table(

@@ -35,7 +35,7 @@ _HOME = (errors.NoSuchWarehouse, errors.NoSuchNamespace)
     "loadView",
     parameters=[*_VIEW, parameters.REFERENCED_BY],
     returns=[_LOADED],
-    fails=[*_SEEN, errors.NotFound],
+    fails=[*_SEEN, errors.NotFound, errors.CorruptMetadata],
 )
 async def load_view(request: Request) -> Answer:
     """Load a view."""

@@ -40,8 +40,9 @@ async def list_warehouses(request: Request) -> Answer:
 async def create_warehouse(request: Request) -> Answer:
     """Create a warehouse.
 
-    `location` lies in a place that no other warehouse uses; on the server's own disk it must be one that the operator
-    allowed. Options whose names tell of secrets are encrypted before they are stored.
+    `location` and `allowed-locations` lie where no other warehouse does; on the server's own disk in a place that the
+    operator allowed. Options whose names tell of secrets are encrypted before they are stored. A server without a token
+    takes neither storage options nor a place in a cloud that its settings do not allow (403).
     """
     body, _ = await reading.json_body(request)
     shown, secret = storage.split(_strings(body, "storage"))
@@ -82,7 +83,8 @@ async def load_warehouse(request: Request) -> Answer:
 async def change_warehouse(request: Request) -> Answer:
     """Change a warehouse.
 
-    A new location is for new tables; the old one stays allowed. Other servers see the change within two seconds.
+    A new location is for new tables; the old one stays allowed. What is added must be allowed as for a new warehouse.
+    Other servers see the change within two seconds.
     """
     body, _ = await reading.json_body(request)
     change = warehouses.WarehouseChange(

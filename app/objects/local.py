@@ -146,6 +146,7 @@ class LocalObjects:
     def _establish(self, location: str) -> None:
         try:
             path = _tidy(local_path(location))
+            self._durable.forget(path)
             self._durable.make(path, path)
         except OSError as fault:
             raise _failed_to_make("create", location, fault) from fault

@@ -1,4 +1,4 @@
-"""The places outside its location where a table's files may lie: nobody else's, and never emptied by another's purge."""
+"""The places outside its location where a table's files may lie: nobody else's, and emptied by no other's purge."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from msgspec.structs import replace as replaced
@@ -185,11 +186,8 @@ def test_two_warehouses_never_share_a_place(world: World, location: str) -> None
 
 def test_warehouses_on_the_servers_disk_are_made_where_the_operator_allows(world: World) -> None:
     """Whoever may make warehouses may not thereby read every file of the machine."""
-    limits = dict.fromkeys(("local_roots",), (str(world.folder / "warehouses"), "/srv/lake"))
-    ctx = type(world.ctx)(
-        store=world.store, objects=world.ctx.objects, clock=world.clock, ids=world.ctx.ids,
-        limits=type(world.ctx.limits)(**limits),
-    )  # fmt: skip
+    roots = (str(world.folder / "warehouses"), "/srv/lake")
+    ctx = replace(world.ctx, limits=replace(world.ctx.limits, local_roots=roots))
     for place in ("/", "/etc", str(world.folder), f"{world.folder}/warehouses/../x", "file:///srv/lakes"):
         with pytest.raises(BadRequest):
             world.run(warehouses.create_warehouse(ctx, Warehouse(name="new", location=place)))
@@ -203,17 +201,17 @@ def test_warehouses_on_the_servers_disk_are_made_where_the_operator_allows(world
 ETC = ("/etc", "file:///etc", "file:/etc/", "/", "/etc/../etc")
 
 
-def guarded(world: World, **limits: object) -> Context:
+def guarded(world: World, **limits: Any) -> Context:
     """A server as `main` wires it: with a configured warehouse and folders in which warehouses may be made."""
     own = Warehouse(name=HOME, location=str(world.warehouse))
-    roots = {"local_roots": (str(world.folder / "warehouses"),), **limits}
+    roots: dict[str, Any] = {"local_roots": (str(world.folder / "warehouses"),), **limits}
     return replace(world.ctx, configured=own, limits=replace(world.ctx.limits, **roots))
 
 
 @pytest.mark.parametrize("place", ETC)
 @pytest.mark.parametrize("name", [HOME, "lake"])
 def test_no_change_opens_the_servers_disk(world: World, name: str, place: str) -> None:
-    """Only the location from the settings is above the rule: nothing that a request adds, to the default one neither."""
+    """Only the location from the settings is above the rule: nothing that a request adds, whatever the warehouse."""
     ctx = guarded(world)
     world.run(warehouses.create_warehouse(ctx, lake(f"{world.folder}/warehouses/lake")))
     before = world.run(warehouses.fresh_warehouse(ctx, name))

@@ -14,16 +14,16 @@ ENGINES = ROOT / ".engines"
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 
 
-def need_java() -> None:
-    """Skip where no Java and no Maven is installed."""
-    for tool in ("java", "mvn"):
+def need(*tools: str) -> None:
+    """Skip where one of these programs is not installed."""
+    for tool in tools:
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
 
 
 def jar(group: str, artifact: str, version: str) -> Path:
     """The jar of these coordinates; skips with Maven's own words where it cannot be had."""
-    need_java()
+    need("java", "mvn")
     path = ENGINES / "jars" / f"{artifact}-{version}.jar"
     if not path.exists():
         done = subprocess.run(

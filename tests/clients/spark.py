@@ -1,8 +1,13 @@
-"""A real Spark in its own process and its own environment, answering SQL."""
+"""A real Spark in its own process and its own environment, answering SQL.
+
+`SPARK_FROM` says where its Iceberg runtime comes from: `maven` (the newest release), `pypi` (an older one, made from
+Python packages), or unset: Maven's where it is reached, else PyPI's.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import venv
 from pathlib import Path
@@ -10,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.clients.maven import ENGINES, jar, need_java
+from tests.clients import spark_pypi
+from tests.clients.maven import ENGINES, jar, need
 from tests.server import ROOT
 
 SCALA = "2.13"
@@ -18,23 +24,20 @@ SPARK = "4.1"
 ICEBERG = "1.12.0"
 """The newest Iceberg release and the newest Spark line that it has a runtime for."""
 
-LOCK = ROOT / "requirements" / "spark.lock"
-
 
 class SparkError(Exception):
     """What Spark raised, as text."""
 
 
-def environment() -> Path:
-    """The Python of an environment that holds PySpark and nothing else; made on first use."""
-    need_java()
-    folder = ENGINES / "spark"
+def environment(name: str) -> Path:
+    """A virtual environment that holds what `requirements/<name>.lock` lists and nothing else; made on first use."""
+    lock = ROOT / "requirements" / f"{name}.lock"
+    folder = ENGINES / name
     done = folder / "installed.lock"
-    python = folder / "bin" / "python"
-    if not done.exists() or done.read_bytes() != LOCK.read_bytes():
+    if not done.exists() or done.read_bytes() != lock.read_bytes():
         venv.create(folder, with_pip=True, clear=True)
         install = subprocess.run(
-            [str(python), "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(LOCK)],
+            [str(python_of(folder)), "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(lock)],
             capture_output=True,
             text=True,
             timeout=1200,
@@ -42,17 +45,48 @@ def environment() -> Path:
         )
         if install.returncode != 0:
             pytest.skip(f"PySpark could not be installed: {install.stderr[-400:]}")
-        done.write_bytes(LOCK.read_bytes())
-    return python
+        done.write_bytes(lock.read_bytes())
+    return folder
+
+
+def python_of(folder: Path) -> Path:
+    return folder / "bin" / "python"
+
+
+def from_maven(*, s3: bool) -> tuple[Path, list[Path]]:
+    """Python and jars of the newest release; skips where Maven cannot have them."""
+    jars = [jar("org.apache.iceberg", f"iceberg-spark-runtime-{SPARK}_{SCALA}", ICEBERG)]
+    if s3:
+        jars.append(jar("org.apache.iceberg", "iceberg-aws-bundle", ICEBERG))
+    return python_of(environment("spark")), jars
+
+
+def from_pypi(*, s3: bool) -> tuple[Path, list[Path]]:
+    """Python and jars made from Python packages; skips where those cannot be installed."""
+    need("java")
+    folder = environment("spark-pypi")
+    return python_of(folder), spark_pypi.jars(folder, s3=s3)
+
+
+def distribution(*, s3: bool) -> tuple[Path, list[Path]]:
+    """Python and jars from where `SPARK_FROM` says; skips with the reason of every way that was tried."""
+    ways = {"maven": [from_maven], "pypi": [from_pypi], "": [from_maven, from_pypi]}
+    reasons = []
+    for way in ways[os.environ.get("SPARK_FROM", "")]:
+        try:
+            return way(s3=s3)
+        except pytest.skip.Exception as skipped:
+            reasons.append(str(skipped))
+    pytest.skip("; ".join(reasons))
 
 
 class Spark:
-    """One Spark session whose default catalog is `ice`."""
+    """One Spark session whose default catalog is `ice`; `s3` gives it the AWS SDK that `S3FileIO` needs."""
 
-    def __init__(self, url: str, work: Path, **options: str) -> None:
-        runtime = jar("org.apache.iceberg", f"iceberg-spark-runtime-{SPARK}_{SCALA}", ICEBERG)
+    def __init__(self, url: str, work: Path, *, s3: bool = False, **options: str) -> None:
+        python, jars = distribution(s3=s3)
         settings = {
-            "spark.jars": str(runtime),
+            "spark.jars": ",".join(map(str, jars)),
             "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
             "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
             "spark.sql.catalog.ice.type": "rest",
@@ -71,7 +105,7 @@ class Spark:
         self._stderr = self.log.open("wb")
         self.process = subprocess.Popen(
             [
-                str(environment()),
+                str(python),
                 str(Path(__file__).with_name("spark_shell.py")),
                 *(f"{key}={value}" for key, value in settings.items()),
             ],

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.clients.maven import ENGINES, need_java
+from tests.clients.maven import ENGINES, need
 from tests.server import Server
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(900)]
@@ -60,7 +60,7 @@ class Outcome:
 
 def maven(work: Path, tests: str, *properties: str) -> Path:
     """Run these tests of the kit's project and return the folder of reports; skips where Maven cannot assemble it."""
-    need_java()
+    need("java", "mvn")
     done = subprocess.run(
         [
             "mvn",

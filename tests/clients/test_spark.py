@@ -1,4 +1,4 @@
-"""Spark with the newest Iceberg runtime against a real server: every statement that its users rely on."""
+"""Spark with the newest Iceberg runtime that can be had against a real server: every statement its users rely on."""
 
 from __future__ import annotations
 
@@ -295,6 +295,8 @@ def test_upgrade_to_v3(spark: Spark, server: Server) -> None:
 
 def test_variant(spark: Spark, server: Server) -> None:
     """A variant column is created, written and read."""
+    if int(spark.version.split(".")[0]) < 4:
+        pytest.skip(f"Spark {spark.version} has no VARIANT type; Spark 4 does")
     spark.sql("CREATE TABLE s.var (id BIGINT, v VARIANT) TBLPROPERTIES ('format-version'='3')")
     spark.sql("""INSERT INTO s.var SELECT 1, parse_json('{"a":1}')""")
     assert spark.sql("SELECT to_json(v) FROM s.var") == [['{"a":1}']]

@@ -159,3 +159,16 @@ def test_a_new_table_needs_its_schema_first() -> None:
     """A spec is bound to columns."""
     with pytest.raises(ValidationFailed, match="before a schema"):
         fold(None, CREATE[4])
+
+
+@pytest.mark.parametrize("field_id", [2147483448, 2147483647])
+def test_no_partition_field_takes_the_end_of_the_range(field_id: int) -> None:
+    """The counter would never come back, and no partition field could be added after it."""
+    fields = [{"source-id": 1, "field-id": field_id, "name": "p", "transform": "bucket[4]"}]
+    with pytest.raises(ValidationFailed, match=f"field-id {field_id} of p is above 2147483447"):
+        fold(BASE, {"action": "add-spec", "spec": {"fields": fields}})
+    last = [{**fields[0], "field-id": 2147483447}]
+    after = result(BASE, {"action": "add-spec", "spec": {"fields": last}})
+    assert after.last_partition_id == 2147483447
+    with pytest.raises(ValidationFailed, match="no partition field id is left"):
+        fold(after, add_spec((1, "bucket[5]", "q")))

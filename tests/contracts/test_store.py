@@ -95,11 +95,11 @@ async def everything(store: Store, namespace: Levels = ("n",), kind: str = "tabl
 
 async def test_a_namespace_reads_back_as_it_was_created(store: Store) -> None:
     """Levels and properties come back unchanged."""
-    await store.write([space("a", owner="me", empty="", text="żółw \"x\"")])
+    await store.write([space("a", owner="me", empty="", text='żółw "x"')])
     found = await store.namespace(HOUSE, ("a",))
     assert found is not None
     assert (found.levels, found.warehouse) == (("a",), HOUSE)
-    assert found.properties == {"owner": "me", "empty": "", "text": "żółw \"x\""}
+    assert found.properties == {"owner": "me", "empty": "", "text": 'żółw "x"'}
 
 
 async def test_a_dot_inside_a_level_is_not_a_separator(store: Store) -> None:
@@ -133,9 +133,16 @@ async def test_namespaces_of_two_warehouses_do_not_mix(store: Store) -> None:
 
 async def test_children_are_listed_one_level_deep_as_full_paths(store: Store) -> None:
     """Neither grandchildren nor the parent nor a sibling with the same beginning appears."""
-    await store.write([
-        space("n", "m"), space("n", "m", "k"), space("n", "z"), space("nn"), space("n.m"), space("nn", "m"),
-    ])
+    await store.write(
+        [
+            space("n", "m"),
+            space("n", "m", "k"),
+            space("n", "z"),
+            space("nn"),
+            space("n.m"),
+            space("nn", "m"),
+        ]
+    )
     assert (await store.namespaces(HOUSE, ("n",), after=None, limit=None)).items == (("n", "m"), ("n", "z"))
     assert (await store.namespaces(HOUSE, (), after=None, limit=None)).items == (("n",), ("n.m",), ("nn",))
     assert (await store.namespaces(HOUSE, ("n", "z"), after=None, limit=None)).items == ()
@@ -170,9 +177,9 @@ async def test_property_changes_add_to_each_other(store: Store) -> None:
     await store.write([space("a", x="1", y="2")])
 
     async def change(removals: tuple[str, ...], **updates: str) -> dict[str, str]:
-        await store.write([
-            UpdateNamespace(warehouse=HOUSE, levels=("a",), updates=updates, removals=removals, now_ms=NOW)
-        ])
+        await store.write(
+            [UpdateNamespace(warehouse=HOUSE, levels=("a",), updates=updates, removals=removals, now_ms=NOW)]
+        )
         found = await store.namespace(HOUSE, ("a",))
         assert found is not None
         return dict(found.properties)
@@ -180,9 +187,7 @@ async def test_property_changes_add_to_each_other(store: Store) -> None:
     assert await change(("x", "absent"), y="3", z="4") == {"y": "3", "z": "4"}
     assert await change(("y", "z")) == {}
     with pytest.raises(NoSuchNamespace, match="gone"):
-        await store.write([
-            UpdateNamespace(warehouse=HOUSE, levels=("gone",), updates={}, removals=(), now_ms=NOW)
-        ])
+        await store.write([UpdateNamespace(warehouse=HOUSE, levels=("gone",), updates={}, removals=(), now_ms=NOW)])
 
 
 async def test_concurrent_property_changes_are_all_kept(store: Store) -> None:
@@ -469,10 +474,56 @@ async def test_of_many_overlapping_creations_exactly_one_wins(store: Store) -> N
     """Nested locations asked for at the same moment: one table, the others refused."""
     for i in range(4):
         root = f"/race{i}"
-        units: list[list[WriteOp]] = [
-            [make(f"r{i}-{depth}", location=root + "/x" * depth)] for depth in range(10)
-        ]
+        units: list[list[WriteOp]] = [[make(f"r{i}-{depth}", location=root + "/x" * depth)] for depth in range(10)]
         results = await race(store, *units)
+        assert results.count(None) == 1
+        assert all(isinstance(error, ValidationFailed) for error in results if error is not None)
+
+
+@pytest.mark.parametrize("place", ["/r", "file:///r/a", "file:/r/a/b"])
+async def test_a_root_counts_like_a_location(store: Store, place: str) -> None:
+    """At, above and below, for a new location, a new root and a move; the table's own are no obstacle."""
+    await store.write([make("t", location="/w/t", roots=("/r/a", "/w/t2")), make("s", location="/w/s")])
+    for unit in (
+        make("x", location=place),
+        make("x", location="/w/x", roots=(place,)),
+        swap(await get(store, "s"), "s-1", location=place),
+        swap(await get(store, "s"), "s-1", roots=("/elsewhere", place)),
+    ):
+        with pytest.raises(ValidationFailed, match=r"overlaps table n\.t at /r/a"):
+            await store.write([unit])
+    assert await store.locations_overlapping(HOUSE, place, besides_uuid=None) == ("n.t",)
+    assert await everything(store) == ("s", "t")
+    assert (await get(store, "s")).metadata_location == "s-0"
+    await store.write([swap(await get(store, "t"), "t-1", location=place, roots=("/w/t", "/r"))])
+    assert (await get(store, "t")).location == place
+
+
+async def test_roots_last_until_they_are_replaced(store: Store) -> None:
+    """A swap without any leaves them, a rename too; replaced and dropped ones are free again."""
+    await store.write([make("t", location="/w/t", roots=("/r/a",))])
+    await store.write([swap(await get(store, "t"), "t-1")])
+    await store.write([swap(await get(store, "t"), "t-2", uuid="another")])
+    assert await store.locations_overlapping(HOUSE, "/r", besides_uuid=None) == ("n.t",)
+    assert await store.locations_overlapping(HOUSE, "/r", besides_uuid="another") == ()
+    await store.write([swap(await get(store, "t"), "t-3", roots=("/r/b",))])
+    assert await store.locations_overlapping(HOUSE, "/r/a", besides_uuid=None) == ()
+    assert await store.locations_overlapping(HOUSE, "/r/b/c", besides_uuid=None) == ("n.t",)
+    await store.write([drop(await get(store, "t"))])
+    await store.write([make("x", location="/r")])
+
+
+async def test_of_a_location_and_a_root_in_one_place_exactly_one_wins(store: Store) -> None:
+    """Asked for at the same moment, by creations and by a swap of a table that is there."""
+    for i in range(6):
+        await store.write([make(f"s{i}", location=f"/w/s{i}")])
+        table = await get(store, f"s{i}")
+        results = await race(
+            store,
+            [make(f"a{i}", location=f"/race{i}/x")],
+            [make(f"b{i}", location=f"/w/b{i}", roots=(f"/race{i}",))],
+            [swap(table, f"s{i}-1", roots=(f"/race{i}/x/y",))],
+        )
         assert results.count(None) == 1
         assert all(isinstance(error, ValidationFailed) for error in results if error is not None)
 
@@ -610,17 +661,26 @@ async def test_a_unit_is_all_or_nothing(store: Store) -> None:
     await store.write([make("t")])
     table = await get(store, "t")
     with pytest.raises(AlreadyExists):
-        await store.write([
-            space("fresh"),
-            make("new", namespace=("fresh",)),
-            swap(table, "t-1"),
-            AppendJournal(event=created("t")),
-            key("k"),
-            SetPolicy(warehouse=HOUSE, namespace=("n",), table_uuid=None, code="ICE101", severity=Severity.WARN,
-                      set_by="me", now_ms=NOW),
-            UpdateNamespace(warehouse=HOUSE, levels=("n",), updates={"a": "b"}, removals=(), now_ms=NOW),
-            space("n"),
-        ])
+        await store.write(
+            [
+                space("fresh"),
+                make("new", namespace=("fresh",)),
+                swap(table, "t-1"),
+                AppendJournal(event=created("t")),
+                key("k"),
+                SetPolicy(
+                    warehouse=HOUSE,
+                    namespace=("n",),
+                    table_uuid=None,
+                    code="ICE101",
+                    severity=Severity.WARN,
+                    set_by="me",
+                    now_ms=NOW,
+                ),
+                UpdateNamespace(warehouse=HOUSE, levels=("n",), updates={"a": "b"}, removals=(), now_ms=NOW),
+                space("n"),
+            ]
+        )
     assert await store.namespace(HOUSE, ("fresh",)) is None
     assert (await get(store, "t")) == table
     assert await store.journal() == ()
@@ -677,10 +737,12 @@ async def test_data_survive_the_store(url: str) -> None:
     first = open_store(url)
     await first.open()
     await first.write([house(), space("n", only="one"), make("t"), make("gone")])
-    await first.write([
-        drop(await get(first, "gone")),
-        UpdateNamespace(warehouse=HOUSE, levels=("n",), updates={}, removals=("only",), now_ms=NOW),
-    ])
+    await first.write(
+        [
+            drop(await get(first, "gone")),
+            UpdateNamespace(warehouse=HOUSE, levels=("n",), updates={}, removals=("only",), now_ms=NOW),
+        ]
+    )
     await first.close()
     second = open_store(url)
     await second.open()
@@ -1137,9 +1199,9 @@ async def test_a_warehouse_is_replaced_only_at_the_expected_version(store: Store
     assert found is not None and (found.location, found.version) == ("/moved", 2)
     for name in (HOUSE, "nope"):
         with pytest.raises(SwapLost):
-            await store.write([
-                PutWarehouse(warehouse=Warehouse(name=name, location="/x"), expected_version=1, now_ms=NOW)
-            ])
+            await store.write(
+                [PutWarehouse(warehouse=Warehouse(name=name, location="/x"), expected_version=1, now_ms=NOW)]
+            )
 
 
 async def test_of_many_puts_of_one_warehouse_exactly_one_wins(store: Store) -> None:

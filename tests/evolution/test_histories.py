@@ -300,6 +300,35 @@ class Histories(RuleBasedStateMachine):
         if gone:
             self.propose([{"action": "remove-snapshots", "snapshot-ids": gone}], legal=True)
 
+    @rule(keep=st.integers(0, 2))
+    def cleans_up(self, keep: int) -> None:
+        """Expiry as engines do it: the schemas that no retained snapshot names go as well."""
+        held = {ref.snapshot_id for ref in self.table.refs.values()}
+        old = [s.snapshot_id for s in self.table.snapshots if s.snapshot_id not in held]
+        gone = old[: len(old) - keep] if keep else old
+        named = {s.schema_id for s in self.table.snapshots if s.snapshot_id not in gone}
+        unused = [i for i in self.table.schemas.ids if i not in named and i != self.table.current_schema_id]
+        updates: list[Json] = [{"action": "remove-snapshots", "snapshot-ids": gone}] if gone else []
+        if unused:
+            updates.append({"action": "remove-schemas", "schema-ids": unused})
+        if updates:
+            self.propose(updates, legal=True)
+
+    @rule(at=st.integers(0, 9), tagged=st.booleans())
+    def widens_writes_drops_and_writes(self, at: int, tagged: bool) -> None:
+        """What leaves files behind that only expired snapshots and removed schemas could explain."""
+        wide = [f["id"] for f in self.fields() if isinstance(f["type"], str) and f["type"] in NEXT]
+        if not wide or len(self.fields()) < 2:
+            return
+        self.appends(0)
+        if tagged:
+            self.tags(len(self.table.snapshots) - 1)
+        field_id = wide[at % len(wide)]
+        self.promotes(next(i for i, f in enumerate(self.fields()) if f["id"] == field_id))
+        self.appends(0)
+        self.drops(next(i for i, f in enumerate(self.fields()) if f["id"] == field_id))
+        self.appends(0)
+
     @rule()
     def upgrades(self) -> None:
         if self.table.format_version < 3:
@@ -329,6 +358,10 @@ class HistoriesWithStaleWriters(Histories):
     @rule(keep=st.integers(0, 3))
     def expires(self, keep: int) -> None:
         """Nothing expires here."""
+
+    @rule(keep=st.integers(0, 2))
+    def cleans_up(self, keep: int) -> None:
+        """Nor here."""
 
 
 _BUDGET = settings(max_examples=60, stateful_step_count=30, deadline=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.evolution.policy import effective, policy_from
+from app.evolution.policy import effective, misspelt, policy_from
 from app.evolution.registry import RULES
 from app.rules import Policy, Severity
 
@@ -67,3 +67,19 @@ def test_effective_values_are_shown_with_their_reason() -> None:
     }
     assert (rows["ICE201"]["effective"], rows["ICE201"]["set-by-api"]) == ("warn", "warn")
     assert rows["ICE501"]["can-be-lowered"] is False
+
+
+def test_misspelt_rules_are_told_apart_from_properties_of_others() -> None:
+    """An unknown code, an empty one and an unknown severity; what sets a rule is fine, even below its level."""
+    found = misspelt(
+        {
+            "icekeel.rule.ICE999": "error",
+            "icekeel.rule.": "error",
+            "ICEKEEL.rule.ICE702": "eror",
+            "icekeel.rule.ice201": "Off",
+            "icekeel.rules": "x",
+            "owner": "me",
+        }
+    )
+    assert set(found) == {"icekeel.rule.ICE999", "icekeel.rule.", "ICEKEEL.rule.ICE702"}
+    assert "off, warn, error" in found["ICEKEEL.rule.ICE702"]

@@ -33,8 +33,7 @@ from tests.evolution.histories.history import Tally, run, run_seed
 from tests.evolution.histories.refusals import SENTENCES
 from tests.evolution.histories.world import Judge, Unsound, Unwarranted, World
 from tests.evolution.tables import branch, field, list_of, refusals, schema, set_schema, snapshot, struct, table
-from tests.reader.lake import StoredFile, write_lake
-from tests.reader.test_oracles import plain
+from tests.reader.lake import StoredFile, plain, write_lake
 
 SECONDS = 20
 """What the seeds of an ordinary run may take; a few hundred of them fit."""

@@ -6,11 +6,13 @@ legal in a version 3 table as well.
 
 from __future__ import annotations
 
+import datetime
 import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pyarrow.parquet as pq
@@ -142,3 +144,19 @@ def _without_defaults(schema: Any) -> Any:
         hidden = ("initial-default", "write-default")
         return {key: _without_defaults(value) for key, value in schema.items() if key not in hidden}
     return schema
+
+
+def plain(value: Any) -> Any:
+    """Python values that do not tell which of several Arrow types they came from."""
+    match value:
+        case dict():
+            return {key: plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case UUID():
+            return str(value)
+        case bytes() if len(value) == 16:
+            return str(UUID(bytes=value))
+        case datetime.datetime() if value.tzinfo is not None:
+            return value.astimezone(datetime.UTC)
+    return value

@@ -36,7 +36,7 @@ from app.spec.types import (
 
 Row = dict[int, Any]
 
-_COUNTED = {
+_COUNTED: dict[type[Type], Any] = {
     DateType: pa.int32(),
     TimeType: pa.int64(),
     TimestampType: pa.int64(),

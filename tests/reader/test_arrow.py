@@ -184,9 +184,10 @@ def test_nulls_in_a_required_column_fail() -> None:
     """At every depth; nulls of a child under a null parent are none."""
     optional = of(field(1, "s", struct(field(2, "x", "int"), field(3, "l", list_of(4, "int")))))
     requested = of(field(1, "s", struct(field(2, "x", "int", True), field(3, "l", list_of(4, "int", True)))))
-    fine = [{1: None}, {1: {2: 1, 3: [1]}}, {1: {2: 1, 3: None}}]
+    fine: list[Row] = [{1: None}, {1: {2: 1, 3: [1]}}, {1: {2: 1, 3: None}}]
     assert read(parquet(optional, fine), requested) == fine
-    for bad, path in (({1: {2: None, 3: []}}, "s.x"), ({1: {2: 1, 3: [None]}}, "s.l.element")):
+    faulty: list[tuple[Row, str]] = [({1: {2: None, 3: []}}, "s.x"), ({1: {2: 1, 3: [None]}}, "s.l.element")]
+    for bad, path in faulty:
         with pytest.raises(UnreadableFile, match=path):
             read(parquet(optional, [*fine, bad]), requested)
 

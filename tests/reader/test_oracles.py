@@ -6,11 +6,9 @@ people wrote, on real tables with real files.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 from pyiceberg.table import StaticTable
@@ -18,7 +16,7 @@ from pyiceberg.table import StaticTable
 from app.reader.arrow import read_parquet
 from app.spec.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
 from tests.reader.cases import CASES, Case
-from tests.reader.lake import StoredFile, write_lake
+from tests.reader.lake import StoredFile, plain, write_lake
 from tests.reader.parquet_files import rows
 
 WITH_NAMES = pytest.mark.parametrize("case", CASES, ids=[case.name.replace(" ", "-") for case in CASES])
@@ -77,19 +75,3 @@ def _lake(case: Case, folder: Path) -> Path:
 def _ours(case: Case) -> Any:
     mapping = None if case.mapping is None else parse_name_mapping(case.mapping)
     return plain(read_parquet(case.file(), case.requested, mapping, case.partition).to_pylist())
-
-
-def plain(value: Any) -> Any:
-    """Python values that do not tell which of several Arrow types they came from."""
-    match value:
-        case dict():
-            return {key: plain(item) for key, item in value.items()}
-        case list() | tuple():
-            return [plain(item) for item in value]
-        case UUID():
-            return str(value)
-        case bytes() if len(value) == 16:
-            return str(UUID(bytes=value))
-        case datetime.datetime() if value.tzinfo is not None:
-            return value.astimezone(datetime.UTC)
-    return value

@@ -26,10 +26,23 @@ def backend() -> Scaled:
 
 
 @pytest.fixture(scope="session")
-def server(backend: Scaled, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    home = tmp_path_factory.mktemp("scaled") / "home"
-    settings = {**backend.settings(home / "warehouse"), "SECRET_KEY": KEY}
+def settings(backend: Scaled, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What all replicas share."""
+    return {**backend.settings(tmp_path_factory.mktemp("scaled") / "home" / "warehouse"), "SECRET_KEY": KEY}
+
+
+@pytest.fixture(scope="session")
+def server(settings: dict[str, str]) -> Iterator[Server]:
+    home = Path(settings["ALLOWED_LOCATIONS"]).parent
     with Server(home, settings=settings) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def operator(settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A replica of the shared server with a token: without one no server makes warehouses in a cloud."""
+    home = tmp_path_factory.mktemp("operator") / "home"
+    with Server(home, settings=settings, token="of-the-operator") as running:
         yield running
 
 

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,12 @@ from app.cli.connect import ENGINES
 from tests.backends import Scaled, options
 from tests.cases.wire import ok, unique
 from tests.clients.duck import Duck
-from tests.clients.maven import jar
-from tests.clients.spark import ICEBERG, SCALA, SPARK, Spark
+from tests.clients.spark import Spark
 from tests.server import ROOT, Server
 
 ROWS = 3
+CHANGES_ARRIVE_S = 2.1
+"""Other replicas may serve the warehouse as it was for two seconds."""
 
 
 def make_lake(http: httpx.Client, server: Server, backend: Scaled, **more: str) -> str:
@@ -44,8 +46,8 @@ def make_lake(http: httpx.Client, server: Server, backend: Scaled, **more: str) 
 
 
 @pytest.fixture(scope="module")
-def lake(server: Server, backend: Scaled) -> str:
-    with server.client() as http:
+def lake(server: Server, operator: Server, backend: Scaled) -> str:
+    with operator.client() as http:
         return make_lake(http, server, backend)
 
 
@@ -166,13 +168,14 @@ def test_sail(server: Server, lake: str, backend: Scaled, capsys: pytest.Capture
 
 
 @pytest.mark.engines
-def test_chdb(server: Server, backend: Scaled, capsys: pytest.CaptureFixture[str]) -> None:
+def test_chdb(server: Server, operator: Server, backend: Scaled, capsys: pytest.CaptureFixture[str]) -> None:
     """ClickHouse joins an endpoint from the catalog with every key, so this warehouse tells clients none."""
     python = environment("chdb", "chdb==4.4.0")
-    with server.client() as http:
+    with operator.client() as http:
         name = make_lake(http, server, backend)
         change = {"storage": {"icekeel.client.endpoint": "false"}}
         ok(http.patch(f"/icekeel/v1/warehouses/{name}", json=change))
+    time.sleep(CHANGES_ARRIVE_S)
     snippet = printed(server, "chdb", name, capsys).replace("<endpoint of the store>", backend.s3.endpoint)
     program = (
         "from chdb import session\ns = session.Session()\n"
@@ -187,11 +190,7 @@ def test_spark(server: Server, lake: str, capsys: pytest.CaptureFixture[str], tm
     """Java's own file layer takes endpoint, region, style and keys from the catalog; it reads and writes."""
     lines = printed(server, "spark", lake, capsys).splitlines()
     settings = dict(line.split(" ", 1) for line in lines)
-    jars = [
-        jar("org.apache.iceberg", f"iceberg-spark-runtime-{SPARK}_{SCALA}", ICEBERG),
-        jar("org.apache.iceberg", "iceberg-aws-bundle", ICEBERG),
-    ]
-    spark = Spark(server.url, tmp_path, **settings, **{"spark.jars": ",".join(map(str, jars))})
+    spark = Spark(server.url, tmp_path, s3=True, **settings)
     try:
         assert spark.sql("SELECT count(*) FROM shop.orders") == [[ROWS]]
         spark.sql("CREATE TABLE shop.sparks AS SELECT 7 AS x")

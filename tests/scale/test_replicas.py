@@ -70,7 +70,7 @@ def test_a_stale_memory_is_never_the_reason_of_a_refusal(both: tuple[Catalog, Ca
     ok(there.post([{"type": "assert-current-schema-id", "current-schema-id": 1}], [set_properties(b="1")]))
 
 
-def test_names_and_warehouses_are_known_everywhere_at_once(both: tuple[Catalog, Catalog], backend: Scaled) -> None:
+def test_names_and_warehouses_are_known_everywhere_at_once(both: tuple[Catalog, Catalog], operator: Server) -> None:
     """Nothing is refused because a replica has not heard of it; nothing is served that is gone."""
     one, two = both
     ns = one.namespace()
@@ -84,10 +84,12 @@ def test_names_and_warehouses_are_known_everywhere_at_once(both: tuple[Catalog, 
     error_of(two.table(ns, table.name).get(), 404, "NoSuchTableException")
     two.table(ns, "moved").load()
     name = unique("everywhere-")
-    ok(one.http.post("/icekeel/v1/warehouses", json={"name": name, "location": f"s3://lake/{name}"}))
+    with operator.client() as http:
+        ok(http.post("/icekeel/v1/warehouses", json={"name": name, "location": f"s3://lake/{name}"}))
     ok(two.http.get(f"/v1/{name}/namespaces"))
     place = f"s3://lake/{unique('beside-')}"
-    ok(one.http.patch("/icekeel/v1/warehouses/default", json={"allowed-locations": [place]}))
+    with operator.client() as http:
+        ok(http.patch("/icekeel/v1/warehouses/default", json={"allowed-locations": [place]}))
     ok(two.post_create(ns, "there", SCHEMA, location=f"{place}/t"))
 
 

@@ -19,6 +19,17 @@ ALL = "/icekeel/v1/warehouses"
 SCHEMA = {"type": "struct", "fields": [{"id": 1, "name": "x", "type": "long", "required": False}]}
 
 
+@pytest.fixture(scope="module")
+def server(operator: Server) -> Server:
+    return operator
+
+
+@pytest.fixture
+def http(server: Server) -> Iterator[httpx.Client]:
+    with server.client(timeout=60.0) as client:
+        yield client
+
+
 @pytest.fixture
 def lake(http: httpx.Client, backend: Scaled) -> Iterator[dict[str, Any]]:
     """A warehouse of its own on the S3, with keys that it keeps to itself."""
@@ -116,7 +127,7 @@ def test_keys_come_with_tables_only_after_the_opt_in(
 
 
 def run_cli(server: Server, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = main([*arguments, "--uri", server.url])
+    code = main([*arguments, "--uri", server.url, "--token", str(server.token)])
     told = capsys.readouterr()
     return code, told.out, told.err
 
@@ -157,7 +168,7 @@ def test_a_server_without_the_key_refuses_to_start(
 
 def test_without_a_key_no_secret_is_taken(backend: Scaled, home: Path) -> None:
     """The refusal tells how to make one; a warehouse with ambient credentials needs none."""
-    with Server(home, settings=backend.settings(home)) as bare, bare.client() as http:
+    with Server(home, settings=backend.settings(home), token="x") as bare, bare.client() as http:
         body = {"name": "sealed", "location": "s3://lake/sealed-x", "storage": options(backend.s3)}
         assert "openssl rand -base64 32" in error_of(http.post(ALL, json=body), 400)["message"]
         ok(http.post(ALL, json={"name": "ambient", "location": "s3://lake/ambient-x"}))

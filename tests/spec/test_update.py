@@ -148,3 +148,19 @@ def test_the_schema_id_that_was_sent_is_remembered() -> None:
     """Absent is not the same as 0."""
     sent = [{"action": "add-schema", "schema": schema(item, column(1, "a"))} for item in (None, 0, 5)]
     assert [item.sent_id for item in parse_table_updates(sent) if isinstance(item, u.AddSchema)] == [None, 0, 5]
+
+
+@pytest.mark.parametrize("operation", ["", "merge", "APPEND"])
+def test_a_new_snapshot_says_what_was_done_in_the_words_of_the_spec(operation: str) -> None:
+    """Any other operation is refused by its path; stored tables are read as they are."""
+    sent = {"action": "add-snapshot", "snapshot": {**snapshot(1), "summary": {"operation": operation}}}
+    with pytest.raises(SpecError, match=r"Unknown snapshot operation .*append, replace, overwrite, delete"):
+        parse_table_updates([sent], "$.updates")
+
+
+@pytest.mark.parametrize("operation", ["append", "replace", "overwrite", "delete"])
+def test_the_four_operations_of_the_spec_are_taken(operation: str) -> None:
+    """Each of them."""
+    sent = {"action": "add-snapshot", "snapshot": {**snapshot(1), "summary": {"operation": operation}}}
+    (update,) = parse_table_updates([sent], "$.updates")
+    assert isinstance(update, u.AddSnapshot) and update.snapshot.operation == operation

@@ -46,6 +46,7 @@ def make(
     location: str | None = None,
     exclusive: bool = True,
     warehouse: str = HOUSE,
+    roots: tuple[str, ...] = (),
 ) -> CreateTabular:
     return CreateTabular(
         warehouse=warehouse,
@@ -58,6 +59,7 @@ def make(
         columns=COLUMNS,
         exclusive_location=exclusive,
         now_ms=NOW,
+        roots=roots,
     )
 
 
@@ -75,6 +77,7 @@ def swap(
     columns: Columns = COLUMNS,
     exclusive: bool = True,
     now_ms: int = NOW,
+    roots: tuple[str, ...] | None = None,
 ) -> SwapTabular:
     return SwapTabular(
         tabular_id=table.tabular_id,
@@ -85,6 +88,7 @@ def swap(
         columns=columns,
         exclusive_location=exclusive,
         now_ms=now_ms,
+        roots=roots,
     )
 
 

@@ -26,6 +26,9 @@ STATEMENTS: dict[str, Statement] = {
     "table names": tabulars.NAMES,
     "locations above": tabulars.AT_OR_ABOVE,
     "locations below": tabulars.BELOW,
+    "roots above": tabulars.ROOTS_AT_OR_ABOVE,
+    "roots below": tabulars.ROOTS_BELOW,
+    "roots of a table": tabulars.ROOTS_OF,
     "swap": tabulars.SWAP,
     "idempotency key": keys.ONE,
     "settings": policies.IN_SCOPES,
@@ -37,7 +40,8 @@ STATEMENTS: dict[str, Statement] = {
     "journal": journals.query(None, None, None, None, 10)[0],
 }
 ONE_PAGE = (
-    "top-level namespaces", "child namespaces", "table names", "locations below", "journal of a table", "journal",
+    "top-level namespaces", "child namespaces", "table names", "locations below", "roots below",
+    "journal of a table", "journal",
 )  # fmt: skip
 """What must come in order from the index, so that a page stops at its limit."""
 
@@ -83,6 +87,7 @@ INSERT INTO tabular (warehouse, namespace_id, name, kind, uuid, location, locati
                      format_version, last_column_id, current_schema_id, field_count, created_at_ms, updated_at_ms)
 SELECT 'w1', 1 + i % 5, 't' || i, CASE WHEN i % 10 = 0 THEN 'view' ELSE 'table' END, 'u' || i, '/w/' || i,
        'file:///w/' || i, 'm', 1, 2, 1, 0, 1, 0, 0 FROM generate_series(1, 20000) i;
+INSERT INTO tabular_root SELECT tabular_id, 'w1', 'file:///r/' || tabular_id, '/r' FROM tabular;
 INSERT INTO idempotency_key SELECT 'w1', 'k' || i, 'f', 200, ''::bytea, 0, i FROM generate_series(1, 5000) i;
 INSERT INTO journal (at_ms, warehouse, namespace_path, table_uuid, payload)
 SELECT i, 'w' || (i % 3), 'n' || (i % 500), 'u' || (i % 700), '{}' FROM generate_series(1, 20000) i;

@@ -24,7 +24,7 @@ from app.spec.partition import PartitionField, PartitionSpec
 from app.spec.requirement import parse_table_requirements
 from app.spec.schema import Schema
 from app.spec.table import TableMetadata, parse_table_metadata, render_table_metadata
-from app.spec.types import GeographyType, GeometryType, PrimitiveType, StructType, Type, UnknownType
+from app.spec.types import GeographyType, GeometryType, NestedField, PrimitiveType, StructType, Type, UnknownType
 from app.spec.update import parse_table_updates
 from tests.evolution.histories.drawing import Draw, rows
 from tests.evolution.histories.reading import Readings, Violation, partition_of
@@ -74,7 +74,7 @@ class World:
         self._publish()
 
     def _created(self, first: list[Json], version: int) -> TableMetadata:
-        updates = [
+        updates: list[Json] = [
             {"action": "assign-uuid", "uuid": UUID},
             {"action": "upgrade-format-version", "format-version": version},
             {"action": "add-schema", "schema": {"type": "struct", "schema-id": 0, "fields": first}},
@@ -265,7 +265,7 @@ def _applies(part: PartitionField, schema: Schema) -> bool:
 
 def _bounds(schema: Schema, content: Sequence[Row]) -> Iterator[tuple[int, tuple[bytes, bytes]]]:
     """Bounds of the columns that lie under structs only."""
-    stack = [((field.field_id,), field) for field in schema.fields]
+    stack: list[tuple[tuple[int, ...], NestedField]] = [((field.field_id,), field) for field in schema.fields]
     while stack:
         path, column = stack.pop()
         kind = column.field_type

@@ -1,4 +1,4 @@
-"""The page about schema changes against the program: its curl lines run in order on a new server."""
+"""README's section about schema changes against the program: its curl lines run in order on a new server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.api.models.changes import OperationModel
 from tests.server import Server
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs" / "evolve.md").read_text()
+PAGE = (ROOT / "README.md").read_text().split("\n## Evolve a schema safely\n")[1].split("\n## Rules\n")[0]
 _BETWEEN = "\x1e"
 
 
