@@ -24,7 +24,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Warehouse(Record, frozen=True, kw_only=True):
-    """`location` has no trailing slash. `storage` holds non-secret options of the storage profile, `secrets` the rest."""
+    """`location` has no trailing slash. `storage` holds the storage profile without its secrets, `secrets` those."""
 
     name: str
     location: str
@@ -189,7 +189,8 @@ class CreateTabular(Record, frozen=True, kw_only=True):
     """NoSuchNamespace; AlreadyExists for a taken name (table or view) or uuid (ValidationFailed).
 
     `roots` are the places outside `location` that its files may lie in. With `exclusive_location`, ValidationFailed
-    when another table or view of the warehouse has its location or a root at, above or below any of these places.
+    when another table or view of the warehouse has its location at, above or below any of these places, or a root at,
+    above or below `location`. Roots may meet each other.
     """
 
     warehouse: str
@@ -418,7 +419,7 @@ class Store(Protocol):
     async def waivers(self, table_uuid: str) -> tuple[Waiver, ...]: ...
 
     async def note(self, sightings: Sequence[Sighting], reports: Sequence[Report]) -> None:
-        """Keep observations, best effort: latest sighting per (table, client, version, action); reports bounded per table."""
+        """Keep observations, best effort: the latest sighting of each client, and the last reports of each table."""
 
     async def sightings(self, table_uuid: str) -> tuple[Sighting, ...]: ...
 

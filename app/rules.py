@@ -76,16 +76,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
             "fix": self.fix,
             "spec": self.spec,
         }
-        for key, value in (
-            ("field-id", self.field_id),
-            ("path", self.path),
-            ("before", self.before),
-            ("after", self.after),
-            ("waived-by", self.waived_by),
-        ):
-            if value is not None:
-                out[key] = value
-        return out
+        present = {
+            "field-id": self.field_id,
+            "path": self.path,
+            "before": self.before,
+            "after": self.after,
+            "waived-by": self.waived_by,
+        }
+        return out | {key: value for key, value in present.items() if value is not None}
 
 
 Subject = TypeVar("Subject")

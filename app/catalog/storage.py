@@ -1,11 +1,12 @@
 """Storage profiles of warehouses: which options there are, which are secret, and what of them clients are told.
 
-Beside Iceberg's own property names (`s3.*`, `gcs.*`, `adls.*`, `client.*`, `io-impl`) a profile has two options of ours:
+Beside Iceberg's own property names (`s3.*`, `gcs.*`, `adls.*`, `client.*`, `io-impl`) a profile has two options of
+ours:
 
 | option | meaning |
 |---|---|
-| `icekeel.client.endpoint` | `true` (default): clients get the server's own endpoint; `false`: none; or a URL: that one |
-| `icekeel.client.keys` | `true`: every client that may load a table gets the warehouse's static keys; default `false` |
+| `icekeel.client.endpoint` | `true` (default): clients get the server's own endpoint; `false`: none; or that URL |
+| `icekeel.client.keys` | `true`: every client that may load a table gets the static keys; default `false` |
 """
 
 from __future__ import annotations

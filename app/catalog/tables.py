@@ -81,7 +81,8 @@ async def create_table(
 ) -> LoadedTable:
     """Create a table, or stage one: the same document, but nobody sees it and nothing is reserved.
 
-    Column ids are assigned anew; properties that the request leaves open are the warehouse's. NoSuchNamespace, AlreadyExists (a table or view), BadRequest, EvolutionRefused.
+    Column ids are assigned anew; properties that the request leaves open are the warehouse's. NoSuchNamespace,
+    AlreadyExists (a table or view), BadRequest, EvolutionRefused.
     """
     home = await warehouses.fresh_warehouse(ctx, warehouse)
 

@@ -110,7 +110,7 @@ async def create_warehouse(ctx: Context, new: Warehouse) -> Warehouse:
 
 
 async def change_warehouse(ctx: Context, name: str, change: WarehouseChange) -> Warehouse:
-    """Change a warehouse, other servers see it within `Limits.warehouse_ttl_ms`. A location that it leaves stays allowed.
+    """Change a warehouse; other servers see it within `Limits.warehouse_ttl_ms`. A location it leaves stays allowed.
 
     NoSuchWarehouse, BadRequest and Forbidden as in `create_warehouse` for what the change adds, CommitFailed when
     `change.version` is not the present one.
@@ -309,8 +309,8 @@ def _within(parents: tuple[str, ...], place: str) -> bool:
 def _tell(found: Warehouse) -> None:
     if storage.hands_out_keys(found):
         log.warning(
-            "WAREHOUSE %s HANDS OUT ITS STATIC KEYS: whoever may load a table of it gets them, and with them everything "
-            "that they open (storage option %s)",
+            "WAREHOUSE %s HANDS OUT ITS STATIC KEYS: whoever may load a table of it gets them, and with them "
+            "everything that they open (storage option %s)",
             found.name,
             CLIENT_KEYS,
         )

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import msgspec
 
 from app.evolution.change import Change
-from app.evolution.diff import Delta, Slot
+from app.evolution.diff import Delta, Slot, diff
 from app.evolution.forgotten import Gap, born_after, gap
 from app.evolution.lineage import LooseEnd, loose_ends, strange_ends
 from app.evolution.reading import Against, Pair, conflicts, slot_of
+from app.spec.schema import Schema
 from app.spec.table import TableMetadata
 
 
@@ -66,9 +67,21 @@ def strange(change: Change) -> Iterator[Doubt]:
 def _clash(change: Change, slot: Slot, end: LooseEnd) -> Doubt | None:
     for schema, earlier in change.definitions(slot.field_id):
         found = conflicts(change.law, Delta(earlier, slot), schema, change.after)
-        if found:
+        if found and _may_lie_behind(change, schema, end):
             return Doubt(slot, end, clash=Pair(earlier, slot, found, Against(schema.schema_id)))
     return None
+
+
+def _may_lie_behind(change: Change, schema: Schema, end: LooseEnd) -> bool:
+    """Whether files of the lost past may be written under the schema: those of the known part could read it all."""
+    for schema_id in end.schema_ids:
+        later = change.current.schemas.get(schema_id)
+        if later is None:
+            continue
+        deltas = diff(schema, later).deltas.values()
+        if any(conflicts(change.law, delta, schema, later) for delta in deltas):
+            return False
+    return True
 
 
 def _hole(previous: TableMetadata, slot: Slot, end: LooseEnd) -> Doubt | None:

@@ -89,8 +89,10 @@ def tabular_of(row: Row) -> Tabular:
     )
 
 
-def overlap_queries(warehouse: str, key: str, below_limit: int | None) -> Iterator[Call]:
-    """What finds every table and view with its location or a root at, above or below a canonical location, by index
+def overlap_queries(
+    warehouse: str, key: str, below_limit: int | None, *, with_roots: bool = True
+) -> Iterator[Call]:
+    """What finds every table and view with its location (or a root) at, above or below a canonical location, by index
     alone. `below_limit` bounds the locations below."""
     keys = list(ancestors(key))
     for start in range(0, len(keys), ANCESTORS):
@@ -98,11 +100,13 @@ def overlap_queries(warehouse: str, key: str, below_limit: int | None) -> Iterat
         padded = some + [some[-1]] * (ANCESTORS - len(some))
         params = {"warehouse": warehouse, **{f"key{i}": each for i, each in enumerate(padded)}}
         yield Call(AT_OR_ABOVE, params)
-        yield Call(ROOTS_AT_OR_ABOVE, params)
+        if with_roots:
+            yield Call(ROOTS_AT_OR_ABOVE, params)
     below_from, below_to = descendants(key)
     below = {"warehouse": warehouse, "below_from": below_from, "below_to": below_to}
     yield Call(BELOW, {**below, "limit": below_limit})
-    yield Call(ROOTS_BELOW, {**below, "limit": None})
+    if with_roots:
+        yield Call(ROOTS_BELOW, {**below, "limit": None})
 
 
 def overlapping_names(rows: list[Row], besides_uuid: str | None) -> tuple[str, ...]:
@@ -110,15 +114,16 @@ def overlapping_names(rows: list[Row], besides_uuid: str | None) -> tuple[str, .
     return tuple(sorted(names))
 
 
-def _refuse_overlap(warehouse: str, location: str, key: str, uuid: str) -> Program[None]:
-    # Besides the table itself one row below is enough to refuse.
-    for call in overlap_queries(warehouse, key, below_limit=2):
+def _refuse_overlap(warehouse: str, place: str, key: str, uuid: str, *, is_location: bool) -> Program[None]:
+    # Besides the table itself one row below is enough to refuse. Roots may share a place with each other, since engines
+    # put a folder per table below a shared data path; nothing may share a place with somebody's location.
+    for call in overlap_queries(warehouse, key, below_limit=2, with_roots=is_location):
         found = yield call
         for path, name, kind, other_uuid, other_location in found.rows:
             if other_uuid != uuid:
                 raise ValidationFailed(
-                    f"Location {location} overlaps {kind} {dotted(levels_of(path), name)} at {other_location}",
-                    location=location,
+                    f"Location {place} overlaps {kind} {dotted(levels_of(path), name)} at {other_location}",
+                    location=place,
                 )
 
 
@@ -167,7 +172,7 @@ def create(op: CreateTabular) -> Program[None]:
     roots = _keyed(op.roots)
     if op.exclusive_location:
         for place_key, place in {key: op.location, **roots}.items():
-            yield from _refuse_overlap(op.warehouse, place, place_key, op.uuid)
+            yield from _refuse_overlap(op.warehouse, place, place_key, op.uuid, is_location=place_key == key)
     yield Call(
         _INSERT,
         {
@@ -226,11 +231,14 @@ def swap(op: SwapTabular) -> Program[None]:
     roots = None if op.roots is None else _keyed(op.roots)
     if op.exclusive_location:
         had = {old_key, *(root_key for (root_key,) in held_roots.rows)}
-        new = {k: place for k, place in {key: op.location, **(roots or {})}.items() if k not in had}
+        # A root may be shared, so one that becomes the location is looked at anew.
+        new = {k: place for k, place in (roots or {}).items() if k not in had}
+        if key != old_key:
+            new[key] = op.location
         if new:
             yield Lock(warehouse)
         for place_key, place in new.items():
-            yield from _refuse_overlap(warehouse, place, place_key, uuid)
+            yield from _refuse_overlap(warehouse, place, place_key, uuid, is_location=place_key == key)
     moved = yield Call(_SWAP_ELSEWHERE, {**params, "location_key": key})
     if not moved.touched:
         raise SwapLost("The table moved on or is gone", tabular_id=op.tabular_id, expected=op.expected)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.backends import LOCAL_ONLY
 from tests.cases.shorthand import schema
 from tests.cases.wire import (
     Catalog,
@@ -48,6 +49,7 @@ def test_o15_a_failed_requirement_is_409(catalog: Catalog, ns: Namespace) -> Non
     assert error["message"].startswith("Requirement failed: current schema changed")
 
 
+@LOCAL_ONLY
 def test_o15_a_folder_that_cannot_be_written_is_surely_not_committed(catalog: Catalog, ns: Namespace) -> None:
     """The file write fails before anything was published: no status that means unknown, and the table is as before."""
     table = catalog.create(ns, SIMPLE)
@@ -58,6 +60,7 @@ def test_o15_a_folder_that_cannot_be_written_is_surely_not_committed(catalog: Ca
     assert table.commit([set_properties(a="1")])["properties"]["a"] == "1"
 
 
+@LOCAL_ONLY
 def test_o15_a_busy_database_is_waited_for_or_503(tmp_path: Path) -> None:
     """While another process holds the SQLite write lock a commit waits; giving up is 503 and stores nothing."""
     with Server(tmp_path / "home") as server, server.client(timeout=90.0) as http:

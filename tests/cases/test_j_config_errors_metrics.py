@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.backends import LOCAL_ONLY
 from tests.cases.shorthand import schema
 from tests.cases.wire import Catalog, Table, error_of, ok
 from tests.server import Server
@@ -22,6 +23,7 @@ SIMPLE = schema("1:id long!, 2:v string")
 # --- O-46 ---------------------------------------------------------------------------------------------------------
 
 
+@LOCAL_ONLY
 def test_o46_an_unknown_warehouse(catalog: Catalog) -> None:
     """404 NoSuchWarehouseException; the default one answers by name, by location and without a name."""
     error_of(catalog.http.get("/v1/config", params={"warehouse": "nope"}), 404, "NoSuchWarehouseException")

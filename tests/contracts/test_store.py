@@ -482,14 +482,9 @@ async def test_of_many_overlapping_creations_exactly_one_wins(store: Store) -> N
 
 @pytest.mark.parametrize("place", ["/r", "file:///r/a", "file:/r/a/b"])
 async def test_a_root_counts_like_a_location(store: Store, place: str) -> None:
-    """At, above and below, for a new location, a new root and a move; the table's own are no obstacle."""
+    """At, above and below, for a new location and a move; the table's own are no obstacle."""
     await store.write([make("t", location="/w/t", roots=("/r/a", "/w/t2")), make("s", location="/w/s")])
-    for unit in (
-        make("x", location=place),
-        make("x", location="/w/x", roots=(place,)),
-        swap(await get(store, "s"), "s-1", location=place),
-        swap(await get(store, "s"), "s-1", roots=("/elsewhere", place)),
-    ):
+    for unit in (make("x", location=place), swap(await get(store, "s"), "s-1", location=place)):
         with pytest.raises(ValidationFailed, match=r"overlaps table n\.t at /r/a"):
             await store.write([unit])
     assert await store.locations_overlapping(HOUSE, place, besides_uuid=None) == ("n.t",)
@@ -497,6 +492,24 @@ async def test_a_root_counts_like_a_location(store: Store, place: str) -> None:
     assert (await get(store, "s")).metadata_location == "s-0"
     await store.write([swap(await get(store, "t"), "t-1", location=place, roots=("/w/t", "/r"))])
     assert (await get(store, "t")).location == place
+
+
+@pytest.mark.parametrize("place", ["/r", "file:///r/a", "file:/r/a/b"])
+async def test_roots_may_meet_but_not_a_location(store: Store, place: str) -> None:
+    """Engines put a folder per table below a shared data path; a shared root cannot become somebody's location."""
+    await store.write([make("t", location="/w/t", roots=("/r/a",)), make("l", location="/l/a")])
+    await store.write([make("x", location="/w/x", roots=(place,)), make("s", location="/w/s")])
+    await store.write([swap(await get(store, "s"), "s-1", roots=("/elsewhere", place))])
+    assert await store.locations_overlapping(HOUSE, "/r/a", besides_uuid=None) == ("n.s", "n.t", "n.x")
+    with pytest.raises(ValidationFailed, match="overlaps table"):
+        await store.write([swap(await get(store, "s"), "s-2", location=place)])
+    at_location = place.replace("/r", "/l")
+    for unit in (
+        make("y", location="/w/y", roots=(at_location,)),
+        swap(await get(store, "s"), "s-2", roots=("/elsewhere", at_location)),
+    ):
+        with pytest.raises(ValidationFailed, match=r"overlaps table n\.l at /l/a"):
+            await store.write([unit])
 
 
 async def test_roots_last_until_they_are_replaced(store: Store) -> None:
@@ -521,7 +534,6 @@ async def test_of_a_location_and_a_root_in_one_place_exactly_one_wins(store: Sto
         results = await race(
             store,
             [make(f"a{i}", location=f"/race{i}/x")],
-            [make(f"b{i}", location=f"/w/b{i}", roots=(f"/race{i}",))],
             [swap(table, f"s{i}-1", roots=(f"/race{i}/x/y",))],
         )
         assert results.count(None) == 1

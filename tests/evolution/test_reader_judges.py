@@ -32,7 +32,18 @@ from app.spec.types import StructType
 from tests.evolution.histories.history import Tally, run, run_seed
 from tests.evolution.histories.refusals import SENTENCES
 from tests.evolution.histories.world import Judge, Unsound, Unwarranted, World
-from tests.evolution.tables import branch, field, list_of, refusals, schema, set_schema, snapshot, struct, table
+from tests.evolution.tables import (
+    branch,
+    field,
+    list_of,
+    refusals,
+    schema,
+    set_ref,
+    set_schema,
+    snapshot,
+    struct,
+    table,
+)
 from tests.reader.lake import StoredFile, plain, write_lake
 
 SECONDS = 20
@@ -126,6 +137,27 @@ def test_a_required_child_that_files_with_the_list_lack_stays_out() -> None:
         refs={"main": branch(2)},
     )
     assert refusals(base, [set_schema(0)]) == ["ICE105"]
+
+
+def test_a_rollback_within_a_replaced_table_whose_middle_expired_is_free() -> None:
+    """Snapshot 4 names schema 1, which could not read schema 0: so nothing of schema 0 lies behind it."""
+    assert refusals(_middle_expired("string"), [set_ref("main", 4)]) == []
+
+
+def test_a_rollback_to_a_lost_past_that_may_hold_another_column_is_refused() -> None:
+    """The near miss: schema 1 reads schema 0, whose column 2 was an int and is a string now."""
+    assert refusals(_middle_expired("int"), [set_ref("main", 4)]) == ["ICE503"]
+
+
+def _middle_expired(kind: str) -> TableMetadata:
+    """Column 2 was dropped in schema 1 and is another one now; of seven snapshots 1, 4 and 7 are left."""
+    schemas = [
+        schema(field(1, "a", "int"), field(2, "b", "int")),
+        schema(field(1, "a", kind), schema_id=1),
+        schema(field(1, "a", kind), field(2, "b", "string"), schema_id=2),
+    ]
+    listed = [snapshot(1, 0), snapshot(4, 1, parent=3), snapshot(7, 1, parent=6)]
+    return table(*schemas, current=2, snapshots=listed, refs={"main": branch(7)})
 
 
 # --- the proof can fail ----------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ class Call:
     """One call of one client, retries included: from before the first attempt to the last answer.
 
     `effects` maps the uuid of each table to the snapshot id that the call would add to it. `seen` is what a load
-    showed: the snapshot ids of the table `uuid`, in order. `answers` holds the metadata location that each answer to the same
-    idempotency key gave; times are nanoseconds of one clock.
+    showed: the snapshot ids of the table `uuid`, in order. `answers` holds the metadata location that each answer to
+    the same idempotency key gave; times are nanoseconds of one clock.
     """
 
     client: int

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from app.api.config import iso_duration
+from tests.backends import LOCAL_ONLY
 from tests.http.samples import error, fresh, namespace, table
 from tests.server import Server
 
@@ -56,6 +57,7 @@ def test_the_prefix_is_an_override(http: httpx.Client) -> None:
     assert http.get("/v1/config").json()["overrides"]["prefix"] == "default"
 
 
+@LOCAL_ONLY
 def test_a_warehouse_is_known_by_name_and_by_location(server: Server, http: httpx.Client) -> None:
     """Spark configures a location, PyIceberg a name; trailing slashes and schemes do not matter."""
     for asked in ("default", str(server.warehouse), f"file://{server.warehouse}", f"file:{server.warehouse}/"):

@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.backends import LOCAL_ONLY
 from tests.http.conftest import MakeServer
 from tests.http.samples import fresh, namespace, set_property, table
 from tests.postgres import Postgres
@@ -37,6 +38,7 @@ def serve(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@LOCAL_ONLY
 def test_it_tells_where_everything_is(server: Server) -> None:
     """Data, URL and a line to paste into Python."""
     told = server.output()
@@ -63,6 +65,7 @@ def test_a_taken_port_is_one_line(server: Server, tmp_path: Path) -> None:
     assert done.stderr == f"icekeel: Cannot listen on 127.0.0.1:{server.port}: Address already in use\n"
 
 
+@LOCAL_ONLY
 def test_a_database_of_a_newer_server_stops_the_start(make_server: MakeServer) -> None:
     """One clear line instead of damage."""
     server = make_server()
