@@ -91,7 +91,8 @@ def _same_columns(target: Schema, current: Schema) -> bool:
     for slot in walk(schema_to_json(target)["fields"], None, False):
         same = now.get(slot.field_id)
         if same is None:
-            if slot.required or slot.in_key:
+            inside_a_kept_one = slot.role != "field" and slot.parent in now
+            if slot.required or slot.in_key or inside_a_kept_one:
                 return False
             continue
         if (slot.parent, slot.role, slot.required) != (same.parent, same.role, same.required):
