@@ -30,13 +30,13 @@ class Node:
     """One field ID of the sketch. `gone` marks a dropped field, which stays in place until the schema is built."""
 
     __slots__ = (
-        "children", "doc", "extra", "field_id", "fresh", "gone", "initial_default", "kind", "name", "parent",
-        "primitive", "required", "role", "type_extra", "write_default",
+        "children", "doc", "extra", "field_id", "first_name", "fresh", "gone", "initial_default", "kind", "name",
+        "parent", "primitive", "required", "role", "type_extra", "write_default",
     )  # fmt: skip
 
     def __init__(self, field: NestedField, parent: Node | None, role: FieldKind, *, fresh: bool) -> None:
         self.field_id = field.field_id
-        self.name = field.name
+        self.name = self.first_name = field.name
         self.parent = parent
         self.role: FieldKind = role
         self.required = field.required
@@ -77,6 +77,13 @@ class Node:
     def path(self) -> str:
         """The full dotted name as it is now."""
         return self.name if self.parent is None or self.parent.parent is None else f"{self.parent.path}.{self.name}"
+
+    @property
+    def first_path(self) -> str:
+        """The full dotted name by which the plan's author knows it: without any rename of this plan."""
+        if self.parent is None or self.parent.parent is None:
+            return self.first_name
+        return f"{self.parent.first_path}.{self.first_name}"
 
     @property
     def lost(self) -> bool:
@@ -145,9 +152,12 @@ class Sketch:
         original = self.base.find_readable(name)
         if original is not None:
             return self._by_id.get(original.field_id)
-        return next((node for node in self.root.walk() if node.role == "field" and node.path == name), None) or next(
-            (node for node in self.root.walk() if node.parent is not None and node.path == name), None
-        )
+        nodes = [node for node in self.root.walk() if node.parent is not None]
+        for candidates in ([node for node in nodes if node.role == "field"], nodes):
+            for node in candidates:
+                if node.path == name:
+                    return node
+        return next((node for node in nodes if node.fresh and node.first_path == name), None)
 
     def by_id(self, field_id: int) -> Node | None:
         """The live node of a field ID."""

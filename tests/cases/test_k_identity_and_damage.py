@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.backends import LOCAL_ONLY
 from tests.cases.shorthand import schema
 from tests.cases.views import create_view, view_path
 from tests.cases.wire import Catalog, error_of, local_path, ok, set_properties
@@ -71,6 +72,7 @@ def test_a_damaged_file_is_a_fault_of_the_server(tmp_path: Path) -> None:
         assert table.commit([set_properties(a="1")])["properties"]["a"] == "1"
 
 
+@LOCAL_ONLY
 def test_a_disk_that_went_away(tmp_path: Path) -> None:
     """503 for create, commit and load, not ready and why; nothing is made in its place, and all is well afterwards."""
     with Server(tmp_path / "home", settings=UNCACHED) as server, server.client() as http:

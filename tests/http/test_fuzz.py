@@ -31,6 +31,7 @@ PRESENT = {
     "table": "t",
     "view": "v",
     "code": "ICE101",
+    "field_id": 1,
 }
 EXAMPLES = 10
 

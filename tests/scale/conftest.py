@@ -33,7 +33,7 @@ def settings(backend: Scaled, tmp_path_factory: pytest.TempPathFactory) -> dict[
 
 @pytest.fixture(scope="session")
 def server(settings: dict[str, str]) -> Iterator[Server]:
-    home = Path(settings["ALLOWED_LOCATIONS"]).parent
+    home = Path(settings["ALLOWED_LOCATIONS"].split(",")[0]).parent
     with Server(home, settings=settings) as running:
         yield running
 

@@ -54,8 +54,12 @@ SENTENCES: Final = {
 _FREE: Final = PartitionSpec(-1)
 """Partition columns are alike in all rows of a file, so one spec without any shows what these would hide."""
 
-_SENTENCES_WITHIN: Final = ("(the initial-default differs)", "(a map key, or something inside one, changed)")
-"""Conflicts under which ICE503 stands for ICE303 and ICE205."""
+_SENTENCES_WITHIN: Final = (
+    "(the initial-default differs)",
+    "(a map key, or something inside one, changed)",
+    "removed since: nothing tells",
+)
+"""Conflicts under which ICE503 stands for ICE303, ICE205 and ICE109."""
 
 
 class Refusals:

@@ -109,10 +109,14 @@ class World:
     def branches(self) -> dict[str, Written]:
         return {n: self.snapshots[r.snapshot_id] for n, r in self.table.refs.items() if r.is_branch}
 
-    def on_branches(self) -> list[Written]:
-        """The retained snapshots in the history of a branch."""
-        found = {s.snapshot_id: s for head in self.branches().values() for s in (*head.ancestry, head)}
-        return [s for s in found.values() if self.retained(s)]
+    def on_branches(self, table: TableMetadata | None = None) -> list[Written]:
+        """The snapshots in the history of a branch, as far back as the metadata links them."""
+        table = self.table if table is None else table
+        found: dict[int, Written] = {}
+        for ref in table.refs.values():
+            for listed in table.snapshots.ancestry(ref.snapshot_id) if ref.is_branch else ():
+                found[listed.snapshot_id] = self.snapshots[listed.snapshot_id]
+        return list(found.values())
 
     def retained(self, snapshot: Written) -> bool:
         return snapshot.snapshot_id in self.table.snapshots
@@ -213,7 +217,8 @@ class World:
         if self.table.current_schema_id not in self.trail:
             self.trail.append(self.table.current_schema_id)
         self.replaced = self.replaced or replaces
-        if replaces or not self.branches():
+        old = {snapshot.snapshot_id for snapshot in self.on_branches(before)}
+        if replaces or old.isdisjoint(snapshot.snapshot_id for snapshot in self.on_branches()):
             # Nothing older is read with the current schema: what it says of its columns is news.
             self.published = {}
         self._publish()
