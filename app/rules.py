@@ -150,22 +150,49 @@ class Registry(Generic[Subject]):
         self._rules: dict[str, Rule[Subject]] = {}
 
     def rule(
-        self, code: str, slug: str, *, spec: str, default: Severity = Severity.ERROR, floor: bool = False,
+        self,
+        code: str,
+        slug: str,
+        *,
+        spec: str,
+        default: Severity = Severity.ERROR,
+        floor: bool = False,
         since: str = "0.1.0",
     ) -> Callable[[Callable[[Subject], Iterator[Fault]]], Callable[[Subject], Iterator[Fault]]]:
         """Register the decorated function as the rule `code`; its docstring is the manual page."""
 
         def register(check: Callable[[Subject], Iterator[Fault]]) -> Callable[[Subject], Iterator[Fault]]:
-            self._add(Rule(code, slug, check, default=default, floor=floor, spec=spec, since=since,
-                           manual=inspect.cleandoc(check.__doc__ or "")))
+            self._add(
+                Rule(
+                    code,
+                    slug,
+                    check,
+                    default=default,
+                    floor=floor,
+                    spec=spec,
+                    since=since,
+                    manual=inspect.cleandoc(check.__doc__ or ""),
+                )
+            )
             return check
 
         return register
 
     def retire(self, code: str, slug: str, *, replaced_by: str, manual: str) -> None:
         """Keep a code listed after its rule is gone."""
-        self._add(Rule(code, slug, None, default=Severity.OFF, floor=False, spec="", since="", manual=manual,
-                       replaced_by=replaced_by))
+        self._add(
+            Rule(
+                code,
+                slug,
+                None,
+                default=Severity.OFF,
+                floor=False,
+                spec="",
+                since="",
+                manual=manual,
+                replaced_by=replaced_by,
+            )
+        )
 
     def _add(self, rule: Rule[Subject]) -> None:
         if rule.code in self._rules or any(rule.slug == r.slug for r in self._rules.values()):
@@ -229,9 +256,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return any(f.refuses for f in self.findings)
 
 
-def verdict(
-    faults: Iterable[tuple[Rule[Subject], Fault]], policy: Policy, now_ms: int
-) -> Verdict:
+def verdict(faults: Iterable[tuple[Rule[Subject], Fault]], policy: Policy, now_ms: int) -> Verdict:
     """Turn faults into findings under `policy`; `now_ms` (epoch ms) decides which waivers still hold."""
     live = {w.code: w for w in policy.waivers if w.used_at_ms is None and now_ms < w.expires_at_ms}
     findings: list[Finding] = []

@@ -338,6 +338,4 @@ class Change:
         )
 
 
-_SAME_COLUMN = frozenset(
-    {Conflict.MADE_REQUIRED, Conflict.REQUIRED_ABSENT, Conflict.PARTITIONED, Conflict.OUTGROWN}
-)
+_SAME_COLUMN = frozenset({Conflict.MADE_REQUIRED, Conflict.REQUIRED_ABSENT, Conflict.PARTITIONED, Conflict.OUTGROWN})

@@ -52,7 +52,10 @@ def initial_default_changed(change: Change) -> Iterator[Fault]:
                     f"from before the column would read differently"
                 ),
                 fix=change.way_out(f"Keep the initial-default {old} and set the write-default for new rows."),
-                field_id=slot.field_id, path=slot.path, before=old, after=new,
+                field_id=slot.field_id,
+                path=slot.path,
+                before=old,
+                after=new,
             )
 
 
@@ -87,7 +90,9 @@ def default_before_v3(change: Change) -> Iterator[Fault]:
                     f"Upgrade the table to v{DEFAULTS_SINCE} first (set the property format-version to "
                     f"{DEFAULTS_SINCE}), or leave the defaults out and make the column optional."
                 ),
-                field_id=slot.field_id, path=slot.path, after=_show(slot.initial_default),
+                field_id=slot.field_id,
+                path=slot.path,
+                after=_show(slot.initial_default),
             )
 
 
@@ -115,7 +120,9 @@ def default_on_null_only_type(change: Change) -> Iterator[Fault]:
                 yield Fault(
                     text=f"{slot.label} has the {name} {_show(value)}, but columns of type {slot.type} default to null",
                     fix=f"Leave the {name} out.",
-                    field_id=slot.field_id, path=slot.path, after=_show(value),
+                    field_id=slot.field_id,
+                    path=slot.path,
+                    after=_show(value),
                 )
 
 
@@ -148,7 +155,10 @@ def default_of_wrong_type(change: Change) -> Iterator[Fault]:
                 yield Fault(
                     text=f"{slot.label} has the {name} {_show(value)}, which is no value of {slot.type}: {reason}",
                     fix=f"Write the {name} as the single-value JSON of {slot.type}.",
-                    field_id=slot.field_id, path=slot.path, before=str(slot.type), after=_show(value),
+                    field_id=slot.field_id,
+                    path=slot.path,
+                    before=str(slot.type),
+                    after=_show(value),
                 )
 
 
@@ -179,7 +189,9 @@ def nested_default(change: Change) -> Iterator[Fault]:
                 yield Fault(
                     text=f"{slot.label} has the {name} {_show(value)}, and Java readers cannot load a nested default",
                     fix=f"Leave the {name} of {slot.path} out and set defaults on primitive fields only.",
-                    field_id=slot.field_id, path=slot.path, after=_show(value),
+                    field_id=slot.field_id,
+                    path=slot.path,
+                    after=_show(value),
                 )
 
 
@@ -206,7 +218,9 @@ def struct_default_with_values(change: Change) -> Iterator[Fault]:
                 yield Fault(
                     text=f"{slot.label} has the {name} {_show(value)}, but a struct's default holds no field values",
                     fix=f"Set the {name} of each field of {slot.path} on the field itself.",
-                    field_id=slot.field_id, path=slot.path, after=_show(value),
+                    field_id=slot.field_id,
+                    path=slot.path,
+                    after=_show(value),
                 )
 
 
@@ -261,7 +275,10 @@ def required_column_lost_write_default(change: Change) -> Iterator[Fault]:
             yield Fault(
                 text=f"{after.label} is required and loses its write-default {_show(before.write_default)}",
                 fix="Make sure that every writer supplies the column, or keep a write-default.",
-                field_id=after.field_id, path=after.path, before=_show(before.write_default), after="null",
+                field_id=after.field_id,
+                path=after.path,
+                before=_show(before.write_default),
+                after="null",
             )
 
 
@@ -320,7 +337,9 @@ def _hole(struct: Slot, child: Slot, name: str) -> Iterator[Fault]:
         yield Fault(
             text=f"{struct.label} has the {name} {{}}, but its required {child.label} has no {name} to fill it",
             fix=f"Set the {name} of {child.path}, or make it optional.",
-            field_id=child.field_id, path=child.path, before="{}",
+            field_id=child.field_id,
+            path=child.path,
+            before="{}",
         )
 
 

@@ -168,9 +168,7 @@ def same_type(before: Type, after: Type) -> bool:
     if isinstance(before, ListType):
         return isinstance(after, ListType) and before.element_id == after.element_id
     if isinstance(before, MapType):
-        return (
-            isinstance(after, MapType) and before.key_id == after.key_id and before.value_id == after.value_id
-        )
+        return isinstance(after, MapType) and before.key_id == after.key_id and before.value_id == after.value_id
     return before == after
 
 
@@ -217,8 +215,9 @@ class _Walk:
 
     def arrive(self, fields: Iterable[NestedField], parent: int | None, prefix: str, in_key: bool) -> None:
         for at, field in enumerate(fields):
-            self._come.update((s.field_id, s) for s in subtree(
-                Slot(field, parent, "field", prefix + field.name, at, in_key)))
+            self._come.update(
+                (s.field_id, s) for s in subtree(Slot(field, parent, "field", prefix + field.name, at, in_key))
+            )
 
     def structs(
         self,
@@ -237,8 +236,10 @@ class _Walk:
         for at, field in enumerate(after):
             found = left.pop(field.field_id, None)
             if found is None:
-                self._come.update((s.field_id, s) for s in subtree(
-                    Slot(field, parent, "field", prefix_after + field.name, at, in_key)))
+                self._come.update(
+                    (s.field_id, s)
+                    for s in subtree(Slot(field, parent, "field", prefix_after + field.name, at, in_key))
+                )
                 continue
             at_before, field_before = found
             shifted = field.field_id in moved
@@ -250,8 +251,9 @@ class _Walk:
                 shifted,
             )
         for at, field in left.values():
-            self._gone.update((s.field_id, s) for s in subtree(
-                Slot(field, parent, "field", prefix_before + field.name, at, in_key)))
+            self._gone.update(
+                (s.field_id, s) for s in subtree(Slot(field, parent, "field", prefix_before + field.name, at, in_key))
+            )
 
     def slots(self, before: Slot, after: Slot, moved: bool = False) -> None:
         """Compare two slots with the same ID in the same place."""

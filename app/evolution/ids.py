@@ -39,7 +39,9 @@ def reserved_field_id(change: Change) -> Iterator[Fault]:
             yield Fault(
                 text=f"{delta.slot.label} takes an ID above {HIGHEST_FIELD_ID}, which is reserved for metadata columns",
                 fix=f"Use the next free ID, {_next_id(change)}.",
-                field_id=delta.field_id, path=delta.slot.path, after=describe(delta.slot),
+                field_id=delta.field_id,
+                path=delta.slot.path,
+                after=describe(delta.slot),
             )
 
 
@@ -64,7 +66,9 @@ def non_positive_field_id(change: Change) -> Iterator[Fault]:
             yield Fault(
                 text=f"{delta.slot.label} has an ID that is not positive, which readers take for no ID at all",
                 fix=f"Use the next free ID, {_next_id(change)}.",
-                field_id=delta.field_id, path=delta.slot.path, after=describe(delta.slot),
+                field_id=delta.field_id,
+                path=delta.slot.path,
+                after=describe(delta.slot),
             )
 
 
@@ -96,7 +100,10 @@ def field_id_of_another_column(change: Change) -> Iterator[Fault]:
                 f"{pair.against} and is another one ({pair.conflicts[0].value}): old files would answer for it"
             ),
             fix=f"Use the next free ID, {_next_id(change)}; to bring the old column back, send its former definition.",
-            field_id=slot.field_id, path=slot.path, before=describe(earlier), after=describe(slot),
+            field_id=slot.field_id,
+            path=slot.path,
+            before=describe(earlier),
+            after=describe(slot),
         )
 
 
@@ -124,7 +131,9 @@ def retired_field_id(change: Change) -> Iterator[Fault]:
                 f"what {slot.field_id} was"
             ),
             fix=f"Refresh the table and use the next free ID, {_next_id(change)}.",
-            field_id=slot.field_id, path=slot.path, after=describe(slot),
+            field_id=slot.field_id,
+            path=slot.path,
+            after=describe(slot),
         )
 
 
@@ -155,7 +164,9 @@ def required_column_restored(change: Change) -> Iterator[Fault]:
                 f"shows that there are none"
             ),
             fix=change.way_out(f"Bring {slot.path} back as optional."),
-            field_id=slot.field_id, path=slot.path, after=describe(slot),
+            field_id=slot.field_id,
+            path=slot.path,
+            after=describe(slot),
         )
 
 
@@ -186,7 +197,8 @@ def schema_id_recycled(change: Change) -> Iterator[Fault]:
             yield Fault(
                 text=f"schema ID {schema_id} would name another schema than the one that snapshots were written under",
                 fix=f"Add the new schema under a new ID, {max(previous.schemas) + 1}.",
-                before=str(schema_id), after=str(schema_id),
+                before=str(schema_id),
+                after=str(schema_id),
             )
 
 
@@ -215,7 +227,8 @@ def partition_spec_id_recycled(change: Change) -> Iterator[Fault]:
             yield Fault(
                 text=f"spec ID {spec.spec_id} would name another partition spec than the one that manifests name",
                 fix=f"Add the new spec under a new ID, {max(before) + 1}.",
-                before=str([str(field) for field in old.fields]), after=str([str(field) for field in spec.fields]),
+                before=str([str(field) for field in old.fields]),
+                after=str([str(field) for field in spec.fields]),
             )
 
 
@@ -245,14 +258,18 @@ def id_counter_went_back(change: Change) -> Iterator[Fault]:
             if new < old:
                 yield Fault(
                     text=f"{name} would go back from {old} to {new}, so that used IDs are given out again",
-                    fix=f"Keep {name} at {old}.", before=str(old), after=str(new),
+                    fix=f"Keep {name} at {old}.",
+                    before=str(old),
+                    after=str(new),
                 )
     highest = max((delta.field_id for delta in change.introduced), default=0)
     if highest > current.last_column_id:
         yield Fault(
             text=f"last-column-id is {current.last_column_id} although field {highest} is in use",
             fix=f"Set last-column-id to {highest}.",
-            field_id=highest, before=str(current.last_column_id), after=str(highest),
+            field_id=highest,
+            before=str(current.last_column_id),
+            after=str(highest),
         )
 
 
@@ -287,7 +304,9 @@ def restored_column_unverifiable(change: Change) -> Iterator[Fault]:
                 f"under {slot.field_id}"
             ),
             fix=f"Add the column under a fresh ID, {_next_id(change)}.",
-            field_id=slot.field_id, path=slot.path, after=describe(slot),
+            field_id=slot.field_id,
+            path=slot.path,
+            after=describe(slot),
         )
 
 
@@ -318,7 +337,9 @@ def id_far_ahead(change: Change) -> Iterator[Fault]:
         if new - old > WIDE_GAP and new <= HIGHEST_FIELD_ID:
             yield Fault(
                 text=f"{name} jumps from {old} to {new} and never comes back; {HIGHEST_FIELD_ID - new} IDs are left",
-                fix=f"Use the next free ID, {old + 1}.", before=str(old), after=str(new),
+                fix=f"Use the next free ID, {old + 1}.",
+                before=str(old),
+                after=str(new),
             )
 
 
@@ -351,7 +372,10 @@ def dropped_column_under_new_name(change: Change) -> Iterator[Fault]:
                     f"name that it never had"
                 ),
                 fix=f"Use the next free ID, {_next_id(change)}, unless the old column is to return.",
-                field_id=slot.field_id, path=slot.path, before=names[0], after=slot.field.name,
+                field_id=slot.field_id,
+                path=slot.path,
+                before=names[0],
+                after=slot.field.name,
             )
 
 

@@ -16,8 +16,20 @@ _LIVE: Final = tuple(rule for rule in RULES if not rule.retired)
 
 DEFINITION_RULES: Final = frozenset(
     {
-        "ICE101", "ICE102", "ICE103", "ICE104", "ICE209", "ICE304", "ICE305", "ICE306", "ICE307", "ICE308", "ICE309",
-        "ICE701", "ICE702", "ICE703",
+        "ICE101",
+        "ICE102",
+        "ICE103",
+        "ICE104",
+        "ICE209",
+        "ICE304",
+        "ICE305",
+        "ICE306",
+        "ICE307",
+        "ICE308",
+        "ICE309",
+        "ICE701",
+        "ICE702",
+        "ICE703",
     }
 )
 """Rules about IDs and definitions. They also hold for a schema that a commit adds without making it current: it can

@@ -45,7 +45,9 @@ def column_dropped_without_tag(change: Change) -> Iterator[Fault]:
             yield Fault(
                 text=f"{slot.label} is dropped and no tag leads to a snapshot that has it",
                 fix=_way_back(change, slot.field_id),
-                field_id=slot.field_id, path=slot.path, before=str(slot.type),
+                field_id=slot.field_id,
+                path=slot.path,
+                before=str(slot.type),
             )
 
 
@@ -73,7 +75,8 @@ def many_retired_ids(change: Change) -> Iterator[Fault]:
         yield Fault(
             text=f"{retired} of {change.current.last_column_id} field IDs are retired and {fields} are in use",
             fix="Rename instead of drop and add, and check that nobody waits for dropped data.",
-            before=str(change.current.last_column_id), after=str(fields),
+            before=str(change.current.last_column_id),
+            after=str(fields),
         )
 
 
@@ -101,7 +104,8 @@ def many_schema_versions(change: Change) -> Iterator[Fault]:
         yield Fault(
             text=f"the table keeps {count} schemas, and every metadata file carries all of them",
             fix="Collect changes into fewer commits and expire snapshots with metadata clean-up.",
-            before=str(len(change.previous.schemas)), after=str(count),
+            before=str(len(change.previous.schemas)),
+            after=str(count),
         )
 
 
@@ -130,7 +134,9 @@ def dormant_default_activated(change: Change) -> Iterator[Fault]:
             yield Fault(
                 text=f"column {path} (field {field.field_id}) has an initial-default that the upgrade brings to life",
                 fix="Check that old rows should read as the default.",
-                field_id=field.field_id, path=path, after=str(_default(field)),
+                field_id=field.field_id,
+                path=path,
+                after=str(_default(field)),
             )
 
 

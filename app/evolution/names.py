@@ -41,7 +41,9 @@ def metadata_column_name(change: Change) -> Iterator[Fault]:
             yield Fault(
                 text=f"{slot.label} has the name of a metadata column, so engines cannot tell the two apart",
                 fix=f"Choose another name, for example {slot.field.name.lstrip('_')}.",
-                field_id=slot.field_id, path=slot.path, after=slot.field.name,
+                field_id=slot.field_id,
+                path=slot.path,
+                after=slot.field.name,
             )
 
 
@@ -76,7 +78,10 @@ def names_equal_but_for_case(change: Change) -> Iterator[Fault]:
                     f"engines that ignore case can name neither"
                 ),
                 fix="Choose another name.",
-                field_id=slot.field_id, path=slot.path, before=others[0].name, after=slot.field.name,
+                field_id=slot.field_id,
+                path=slot.path,
+                before=others[0].name,
+                after=slot.field.name,
             )
 
 
@@ -100,7 +105,9 @@ def empty_field_name(change: Change) -> Iterator[Fault]:
             yield Fault(
                 text=f"{slot.label} has an empty name, which no engine can select",
                 fix="Give the field a name.",
-                field_id=slot.field_id, path=slot.path, after="",
+                field_id=slot.field_id,
+                path=slot.path,
+                after="",
             )
 
 
@@ -137,7 +144,9 @@ def partition_name_taken(change: Change) -> Iterator[Fault]:
                         f"{part.name}, which is {part.transform} of field {part.source_id} in spec {spec.spec_id}"
                     ),
                     fix=f"Choose another name than {part.name} for the column, or rename the partition field first.",
-                    field_id=column.field_id, path=part.name, after=part.name,
+                    field_id=column.field_id,
+                    path=part.name,
+                    after=part.name,
                 )
 
 

@@ -38,7 +38,10 @@ def optional_made_required(change: Change) -> Iterator[Fault]:
         yield Fault(
             text=f"{slot.label} cannot become required{whence(pair.against)}: stored files may hold nulls",
             fix=change.way_out("Keep it optional and refuse nulls in the writer, or fill a new required column."),
-            field_id=slot.field_id, path=slot.path, before="optional", after="required",
+            field_id=slot.field_id,
+            path=slot.path,
+            before="optional",
+            after="required",
         )
 
 
@@ -70,14 +73,19 @@ def required_column_without_defaults(change: Change) -> Iterator[Fault]:
             continue
         if not change.in_old_struct(slot) and slot.parent not in change.diff.restored:
             continue
-        missing = [name for name, value in (
-            ("initial-default", slot.initial_default), ("write-default", slot.write_default)) if value is None]
+        missing = [
+            name
+            for name, value in (("initial-default", slot.initial_default), ("write-default", slot.write_default))
+            if value is None
+        ]
         if not missing or not (slot.field_id in absent or (change.in_old_struct(slot) and change.binds)):
             continue
         yield Fault(
             text=f"{slot.label} is required and has no {' and no '.join(missing)}, but the table has data without it",
             fix=change.way_out(_ways_to_add(change, isinstance(slot.type, StructType))),
-            field_id=slot.field_id, path=slot.path, after=describe(slot),
+            field_id=slot.field_id,
+            path=slot.path,
+            after=describe(slot),
         )
 
 

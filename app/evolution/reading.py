@@ -165,6 +165,4 @@ def slot_of(schema: Schema, field_id: int) -> Slot | None:
         return None
     role = schema.kind_of(field_id)
     in_key = role == "key" or any(schema.kind_of(a.field_id) == "key" for a in schema.ancestors(field_id))
-    return Slot(
-        field, schema.parents[field_id], role, schema.name_of(field_id), schema.positions[field_id], in_key
-    )
+    return Slot(field, schema.parents[field_id], role, schema.name_of(field_id), schema.positions[field_id], in_key)

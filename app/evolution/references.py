@@ -52,7 +52,9 @@ def default_spec_unfit(change: Change) -> Iterator[Fault]:
                     f"{_sources(change, part.source_ids)}, does not fit the schema: {fault.message}"
                 ),
                 fix="Set a default spec without this field in the same commit (add-spec, set-default-spec -1).",
-                field_id=part.source_id, path=part.name, before=str(part),
+                field_id=part.source_id,
+                path=part.name,
+                before=str(part),
             )
 
 
@@ -86,7 +88,8 @@ def default_order_unfit(change: Change) -> Iterator[Fault]:
                     f"{_sources(change, part.source_ids)}, does not fit the schema: {fault.message}"
                 ),
                 fix="Set a default sort order without this field in the same commit (add-sort-order).",
-                field_id=part.source_id, before=str(part),
+                field_id=part.source_id,
+                before=str(part),
             )
 
 
@@ -144,8 +147,10 @@ def _doubtful(change: Change, doubt: Doubt) -> Fault:
             f"is the last one known, and what was written before {why}"
         ),
         fix=fix,
-        field_id=slot.field_id, path=slot.path,
-        before=None if schema_id is None else str(schema_id), after=str(change.after.schema_id),
+        field_id=slot.field_id,
+        path=slot.path,
+        before=None if schema_id is None else str(schema_id),
+        after=str(change.after.schema_id),
     )
 
 
@@ -164,8 +169,10 @@ def _unreadable(change: Change, arrival: Arrival, broken: tuple[Pair, ...]) -> F
             f"({first.conflicts[0].value}){more}"
         ),
         fix=_way_to_read(change, arrival),
-        field_id=first.slot.field_id, path=first.slot.path,
-        before=str(written), after=str(change.after.schema_id),
+        field_id=first.slot.field_id,
+        path=first.slot.path,
+        before=str(written),
+        after=str(change.after.schema_id),
     )
 
 
@@ -310,7 +317,9 @@ def historical_source_dropped(change: Change) -> Iterator[Fault]:
         yield Fault(
             text=f"{slot.label} is dropped while {', '.join(dict.fromkeys(named))} still uses it",
             fix="Rewrite the files of that spec or order and remove it, if a client reads partition metadata.",
-            field_id=source, path=slot.path, before=str(slot.type),
+            field_id=source,
+            path=slot.path,
+            before=str(slot.type),
         )
 
 
@@ -338,7 +347,8 @@ def identifier_fields_changed(change: Change) -> Iterator[Fault]:
         yield Fault(
             text=f"the fields that identify a row change from {old} to {new}, so upserts match rows differently",
             fix="Pause upserts during the change and compact equality deletes written before it.",
-            before=str(old), after=str(new),
+            before=str(old),
+            after=str(new),
         )
 
 

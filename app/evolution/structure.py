@@ -38,7 +38,10 @@ def field_moved_to_other_parent(change: Change) -> Iterator[Fault]:
                 f"hold it under its former parent"
             ),
             fix=change.way_out("Add a new field with a new ID at the new place and copy the values."),
-            field_id=slot.field_id, path=slot.path, before=pair.before.path, after=slot.path,
+            field_id=slot.field_id,
+            path=slot.path,
+            before=pair.before.path,
+            after=slot.path,
         )
 
 
@@ -69,7 +72,10 @@ def collection_ids_changed(change: Change) -> Iterator[Fault]:
                 f"longer be found"
             ),
             fix=change.way_out(f"Keep {old}, or add a new column with new IDs and copy the values."),
-            field_id=slot.field_id, path=slot.path, before=old, after=new,
+            field_id=slot.field_id,
+            path=slot.path,
+            before=old,
+            after=new,
         )
 
 
@@ -110,7 +116,9 @@ def last_field_dropped(change: Change) -> Iterator[Fault]:
         yield Fault(
             text=f"column {path} (field {parent}) would lose its last field, and Parquet cannot store an empty struct",
             fix=f"Drop {path} itself, or add another field to it in the same commit.",
-            field_id=parent, path=path, after=str(struct.field_type),
+            field_id=parent,
+            path=path,
+            after=str(struct.field_type),
         )
 
 

@@ -51,8 +51,7 @@ def type_not_promotable(change: Change) -> Iterator[Fault]:
         old, new = _ends(pair)
         if promotable(old.type, new.type, LATE_PROMOTIONS) or _rescaled(old.type, new.type):
             continue
-        yield _retyped(
-            pair, _why(old.type, new.type, change.format_version), change.way_out(_other_type(change, old)))
+        yield _retyped(pair, _why(old.type, new.type, change.format_version), change.way_out(_other_type(change, old)))
 
 
 @RULES.rule("ICE202", "decimal-scale-changed", spec="Schema Evolution")
@@ -165,7 +164,10 @@ def map_key_changed(change: Change) -> Iterator[Fault]:
         yield Fault(
             text=f"{slot.label} is part of a map key, which cannot change: stored keys would no longer be equal",
             fix=change.way_out("Keep the key; for another key type add a new map column and copy the entries."),
-            field_id=slot.field_id, path=slot.path, before=_text(pair.before), after=_text(pair.after),
+            field_id=slot.field_id,
+            path=slot.path,
+            before=_text(pair.before),
+            after=_text(pair.after),
         )
 
 
@@ -261,7 +263,8 @@ def promotion_changes_sort_values(change: Change) -> Iterator[Fault]:
         for order in change.kept_orders:
             for field in order.fields:
                 changed = field.transform.kind == "bucket" and changes_output(
-                    field.transform, delta.before.type, delta.after.type)
+                    field.transform, delta.before.type, delta.after.type
+                )
                 if changed and delta.field_id in field.source_ids and change.had_branch:
                     yield Fault(
                         text=(
@@ -270,8 +273,10 @@ def promotion_changes_sort_values(change: Change) -> Iterator[Fault]:
                             f"have"
                         ),
                         fix="Set another default sort order, and rewrite files where an engine relies on their order.",
-                        field_id=delta.field_id, path=delta.after.path,
-                        before=str(delta.before.type), after=str(delta.after.type),
+                        field_id=delta.field_id,
+                        path=delta.after.path,
+                        before=str(delta.before.type),
+                        after=str(delta.after.type),
                     )
 
 
@@ -305,7 +310,10 @@ def type_before_its_version(change: Change) -> Iterator[Fault]:
                 f"{change.format_version}"
             ),
             fix=f"Upgrade the table to v{needed} first (set the property format-version to {needed}).",
-            field_id=slot.field_id, path=slot.path, before=_text(delta.before), after=str(slot.type),
+            field_id=slot.field_id,
+            path=slot.path,
+            before=_text(delta.before),
+            after=str(slot.type),
         )
 
 
@@ -330,7 +338,11 @@ def _retyped(pair: Pair, why: str, fix: str) -> Fault:
     old, new = _ends(pair)
     return Fault(
         text=f"{new.label} cannot go from {old.type} to {new.type}{whence(pair.against)}: {why}",
-        fix=fix, field_id=new.field_id, path=new.path, before=str(old.type), after=str(new.type),
+        fix=fix,
+        field_id=new.field_id,
+        path=new.path,
+        before=str(old.type),
+        after=str(new.type),
     )
 
 

@@ -45,7 +45,10 @@ def column_positions_shifted(change: Change) -> Iterator[Fault]:
                 f"(field {slot.field_id}): readers that go by position see other columns"
             ),
             fix="Add new columns at the end and drop only the last one where readers go by position.",
-            field_id=slot.field_id, path=slot.name, before=before.fields[at].name, after=slot.name,
+            field_id=slot.field_id,
+            path=slot.name,
+            before=before.fields[at].name,
+            after=slot.name,
         )
 
 
@@ -87,7 +90,9 @@ def name_mapping_stale(change: Change) -> Iterator[Fault]:
         yield Fault(
             text=f"{slot.label} {what} {NAME_MAPPING_PROPERTY}, so files without field IDs cannot answer for it",
             fix=f"Add it to {NAME_MAPPING_PROPERTY} in the same commit, keeping old names.",
-            field_id=slot.field_id, path=slot.path, after=slot.field.name,
+            field_id=slot.field_id,
+            path=slot.path,
+            after=slot.field.name,
         )
 
 
@@ -123,7 +128,9 @@ def property_names_missing_column(change: Change) -> Iterator[Fault]:
                 yield Fault(
                     text=f"property {key} names column {name} (field {slot.field_id}), which is gone under that name",
                     fix=f"Remove {key}, or set it for the column's new name, in the same commit.",
-                    field_id=slot.field_id, path=slot.path, before=name,
+                    field_id=slot.field_id,
+                    path=slot.path,
+                    before=name,
                 )
 
 
@@ -156,7 +163,10 @@ def promotion_ahead_of_readers(change: Change) -> Iterator[Fault]:
                     f"iceberg-rust cannot follow in old files yet"
                 ),
                 fix="Test each reader with a file from before the change, or add a new column instead.",
-                field_id=after.field_id, path=after.path, before=str(before.type), after=str(after.type),
+                field_id=after.field_id,
+                path=after.path,
+                before=str(before.type),
+                after=str(after.type),
             )
 
 
@@ -183,7 +193,9 @@ def default_ahead_of_readers(change: Change) -> Iterator[Fault]:
         if slot is None or slot.role != "field" or not change.takes_effect:
             continue
         brought = delta.before is None or (delta.before.initial_default, delta.before.write_default) != (
-            slot.initial_default, slot.write_default)
+            slot.initial_default,
+            slot.write_default,
+        )
         given = [v for v in (slot.initial_default, slot.write_default) if v is not None]
         if not brought or not given:
             continue
@@ -222,7 +234,9 @@ def rule_property_without_effect(change: Change) -> Iterator[Fault]:
             yield Fault(
                 text=f"property {key} has no effect: {why}",
                 fix="Correct the property; the command `icekeel rules` lists the codes.",
-                path=key, before=before.get(key), after=change.current.properties[key],
+                path=key,
+                before=before.get(key),
+                after=change.current.properties[key],
             )
 
 

@@ -198,9 +198,22 @@ _V3_TYPES: Final = (TimestampNsType, TimestamptzNsType, UnknownType, VariantType
 KNOWN_TYPES: Final[dict[str, Type]] = {
     str(simple): simple
     for simple in (
-        BooleanType(), IntegerType(), LongType(), FloatType(), DoubleType(), DateType(), TimeType(), TimestampType(),
-        TimestamptzType(), TimestampNsType(), TimestamptzNsType(), StringType(), UuidType(), BinaryType(),
-        UnknownType(), VariantType(),
+        BooleanType(),
+        IntegerType(),
+        LongType(),
+        FloatType(),
+        DoubleType(),
+        DateType(),
+        TimeType(),
+        TimestampType(),
+        TimestamptzType(),
+        TimestampNsType(),
+        TimestamptzNsType(),
+        StringType(),
+        UuidType(),
+        BinaryType(),
+        UnknownType(),
+        VariantType(),
     )
 } | {"geometry": GeometryType(), "geography": GeographyType()}
 """Type strings already understood, and their interned types. Bounded, because clients choose the strings."""

@@ -43,7 +43,15 @@ _NANOS: Final = (TimestampNsType, TimestamptzNsType)
 _TIMESTAMPS: Final = (*_MICROS, *_NANOS)
 _INTEGERS: Final = (IntegerType, LongType)
 _BUCKETED: Final = (
-    *_INTEGERS, DecimalType, DateType, TimeType, *_TIMESTAMPS, StringType, UuidType, FixedType, BinaryType
+    *_INTEGERS,
+    DecimalType,
+    DateType,
+    TimeType,
+    *_TIMESTAMPS,
+    StringType,
+    UuidType,
+    FixedType,
+    BinaryType,
 )
 _TRUNCATED: Final = (*_INTEGERS, DecimalType, StringType, BinaryType)
 _NOT_IDENTITY: Final = (GeometryType, GeographyType)

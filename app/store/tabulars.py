@@ -89,9 +89,7 @@ def tabular_of(row: Row) -> Tabular:
     )
 
 
-def overlap_queries(
-    warehouse: str, key: str, below_limit: int | None, *, with_roots: bool = True
-) -> Iterator[Call]:
+def overlap_queries(warehouse: str, key: str, below_limit: int | None, *, with_roots: bool = True) -> Iterator[Call]:
     """What finds every table and view with its location (or a root) at, above or below a canonical location, by index
     alone. `below_limit` bounds the locations below."""
     keys = list(ancestors(key))

@@ -60,8 +60,19 @@ CRS = st.sampled_from(["OGC:CRS84", "EPSG:4326", "srid:0", "projjson:prop"])
 VALUED_PRIMITIVES: st.SearchStrategy[Type] = st.one_of(
     st.sampled_from(
         [
-            BooleanType(), IntegerType(), LongType(), FloatType(), DoubleType(), DateType(), TimeType(),
-            TimestampType(), TimestamptzType(), TimestampNsType(), TimestamptzNsType(), StringType(), UuidType(),
+            BooleanType(),
+            IntegerType(),
+            LongType(),
+            FloatType(),
+            DoubleType(),
+            DateType(),
+            TimeType(),
+            TimestampType(),
+            TimestamptzType(),
+            TimestampNsType(),
+            TimestamptzNsType(),
+            StringType(),
+            UuidType(),
             BinaryType(),
         ]
     ),
@@ -125,8 +136,14 @@ def schemas(draw: st.DrawFn) -> Schema:
         required = field.required and not isinstance(field.field_type, UnknownType)
         name = f"{field.name.replace('.', '_')}{at}"
         return NestedField(
-            next(ids), name, required, sound_type(field.field_type), field.doc, field.initial_default,
-            field.write_default, field.extra,
+            next(ids),
+            name,
+            required,
+            sound_type(field.field_type),
+            field.doc,
+            field.initial_default,
+            field.write_default,
+            field.extra,
         )
 
     def sound_type(old: Type) -> Type:
@@ -164,9 +181,7 @@ SOURCES = st.lists(INT32, min_size=1, max_size=3).map(tuple)
 @st.composite
 def partition_specs(draw: st.DrawFn) -> PartitionSpec:
     names = draw(st.lists(TEXT.filter(bool), unique=True, max_size=4))
-    parts = tuple(
-        PartitionField(draw(SOURCES), draw(INT32), name, draw(TRANSFORMS), draw(EXTRA)) for name in names
-    )
+    parts = tuple(PartitionField(draw(SOURCES), draw(INT32), name, draw(TRANSFORMS), draw(EXTRA)) for name in names)
     return PartitionSpec(draw(INT32), parts, draw(EXTRA))
 
 

@@ -46,9 +46,7 @@ def test_malformed_json_is_refused(data: bytes) -> None:
     assert caught.value.path == "$.schema"
 
 
-@pytest.mark.parametrize(
-    "number", [9007199254740993, 8103159149723679873, 2**63 - 1, -(2**63), 2**64, 10**30], ids=str
-)
+@pytest.mark.parametrize("number", [9007199254740993, 8103159149723679873, 2**63 - 1, -(2**63), 2**64, 10**30], ids=str)
 def test_large_integers_stay_exact(number: int) -> None:
     """No integer goes through a float, whatever its size (O-33)."""
     assert codec.decode(str(number).encode()) == number

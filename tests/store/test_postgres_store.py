@@ -115,9 +115,7 @@ async def test_a_read_outlives_a_lost_connection(url: str, postgres_server: Post
             await store.ping()
 
 
-async def test_a_restart_of_the_database_is_survived(
-    url: str, postgres_server: Postgres, anyio_backend: str
-) -> None:
+async def test_a_restart_of_the_database_is_survived(url: str, postgres_server: Postgres, anyio_backend: str) -> None:
     """While it is away everything is Unavailable; afterwards the same store goes on over new connections."""
     async with opened(url, pool_size=3) as store:
         await store.write([house(), space("n"), make("t")])
@@ -195,9 +193,7 @@ async def test_a_small_pool_makes_callers_wait_in_line(url: str, anyio_backend: 
         assert idle == 0
 
 
-async def test_a_database_in_another_encoding_is_a_wrong_setting(
-    postgres_server: Postgres, anyio_backend: str
-) -> None:
+async def test_a_database_in_another_encoding_is_a_wrong_setting(postgres_server: Postgres, anyio_backend: str) -> None:
     """Names could not be stored as they are."""
 
     def prepare() -> str:

@@ -273,9 +273,7 @@ def _insert(name: str) -> Program[None]:
     return put(house(name))
 
 
-async def test_a_busy_file_is_given_up_in_the_end(
-    sqlite: Store, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_busy_file_is_given_up_in_the_end(sqlite: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lock that is never released ends in Unavailable, and nothing is stored."""
     monkeypatch.setattr("app.store.sqlite_files.LOCK_WAIT_S", 0.1)
     monkeypatch.setattr("app.store.sqlite_writer.LOCK_WAIT_S", 0.2)
