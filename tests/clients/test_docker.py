@@ -168,12 +168,12 @@ def test_no_token_no_start(built: Built) -> None:
 
 
 def test_the_image_is_small(built: Built) -> None:
-    """What we add to the base stays below 120 MB, and no build tool or source tree is in it."""
+    """What we add to the base stays below 140 MB (dependencies are 115), and no build tool or source tree is in it."""
     sizes = [
         int(built.docker.run("image", "inspect", "--format", "{{.Size}}", name).stdout)
         for name in (built.image, built.base)
     ]
-    assert sizes[0] - sizes[1] < 120_000_000, sizes
+    assert sizes[0] - sizes[1] < 140_000_000, sizes
     listing = built.docker.run(
         "run",
         "--rm",
