@@ -73,6 +73,8 @@ class Refusals:
         self, world: World, candidate: TableMetadata, findings: Sequence[Finding]
     ) -> tuple[Finding, ...]:
         """The findings that nothing speaks for."""
+        if not storable(world.table.schema):
+            return ()  # no writer can make a file under it, so none can be shown
         real = [violation for _, violation in world.violations(candidate)]
         wrong = [*real, *_of_files_that_may_be(world, candidate)]
         missing = []
@@ -81,9 +83,14 @@ class Refusals:
             related = None if finding.field_id is None else _related(world, candidate, finding.field_id)
             if any(related is None or violation.field_id in related for violation in wrong):
                 self.shown[finding.code] += 1
-            elif finding.code not in SENTENCES and not any(words in finding.message for words in _SENTENCES_WITHIN):
+            elif finding.code not in SENTENCES and not _stands_for_a_sentence(finding, candidate):
                 missing.append(finding)
         return tuple(missing)
+
+
+def _stands_for_a_sentence(finding: Finding, candidate: TableMetadata) -> bool:
+    promoted_early = candidate.format_version < 3 and "no legal promotion" in finding.message  # as ICE203
+    return promoted_early or any(words in finding.message for words in _SENTENCES_WITHIN)
 
 
 def _related(world: World, candidate: TableMetadata, field_id: int) -> set[int]:
