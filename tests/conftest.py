@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.azurite import Azure, azurite
 from tests.azurite import CannotStart as CannotStartAzure
 from tests.postgres import CannotStart as CannotStartPostgres
 from tests.postgres import Postgres, postgres
 from tests.seaweedfs import S3, CannotStart, seaweedfs
+
+# Machines are shared and small: how long an example takes says nothing about the law it tests.
+settings.register_profile(
+    "shared", parent=settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+settings.load_profile("shared")
 
 
 @pytest.fixture(scope="session")

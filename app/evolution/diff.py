@@ -209,7 +209,10 @@ class _Walk:
     def deltas(self) -> dict[int, Delta]:
         out = dict(self._changed)
         for field_id, slot in self._come.items():
-            out[field_id] = Delta(self._gone.pop(field_id, None), slot)
+            left = self._gone.pop(field_id, None)
+            # What travels unchanged inside something that moved is no change of its own.
+            if left is None or not _same_in_place(left, slot):
+                out[field_id] = Delta(left, slot)
         out.update((field_id, Delta(slot, None)) for field_id, slot in self._gone.items())
         return out
 
@@ -276,6 +279,11 @@ class _Walk:
             self._come.update((s.field_id, s) for s in subtree(child))
         for child in gone.values():
             self._gone.update((s.field_id, s) for s in subtree(child))
+
+
+def _same_in_place(before: Slot, after: Slot) -> bool:
+    same_place = before.parent == after.parent and before.role == after.role
+    return same_place and _same_by_itself(before.field, after.field)
 
 
 def _same_by_itself(before: NestedField, after: NestedField) -> bool:
