@@ -67,8 +67,10 @@ def test_snapshots_that_name_no_schema_explain_nothing() -> None:
 def test_a_nested_column_is_no_exception() -> None:
     """Struct and child are as unknown as a top-level column."""
     held = table(
-        schema(B, field(2, "s", struct(field(3, "x", "int")))), schema(B, schema_id=2),
-        snapshots=[snapshot(3, 2, parent=2)], refs={"main": branch(3)},
+        schema(B, field(2, "s", struct(field(3, "x", "int")))),
+        schema(B, schema_id=2),
+        snapshots=[snapshot(3, 2, parent=2)],
+        refs={"main": branch(3)},
     )
     assert refusals(held, [set_schema(0)]) == ["ICE109"]
 
@@ -77,8 +79,11 @@ def test_a_required_column_with_defaults_is_no_exception() -> None:
     """It may have been optional, with nulls in files, under the schema that is gone."""
     column = field(2, "a", "int", True, initial=5, write=5)
     held = table(
-        schema(B, column), schema(B, schema_id=2), version=3,
-        snapshots=[snapshot(3, 2, parent=2)], refs={"main": branch(3)},
+        schema(B, column),
+        schema(B, schema_id=2),
+        version=3,
+        snapshots=[snapshot(3, 2, parent=2)],
+        refs={"main": branch(3)},
     )
     assert refusals(held, [set_schema(0)]) == ["ICE109"]
 
@@ -96,8 +101,11 @@ def test_a_known_snapshot_that_has_the_column_speaks_for_all_before_it() -> None
 def test_a_broken_history_with_every_schema_at_hand_is_judged_by_them() -> None:
     """With schema 1 kept, the wide column may return and the narrow one may not."""
     held = table(
-        schema(B, INT), schema(B, LONG, schema_id=1), schema(B, schema_id=2),
-        snapshots=[snapshot(3, 2, parent=2)], refs={"main": branch(3)},
+        schema(B, INT),
+        schema(B, LONG, schema_id=1),
+        schema(B, schema_id=2),
+        snapshots=[snapshot(3, 2, parent=2)],
+        refs={"main": branch(3)},
     )
     assert refusals(held, [set_schema(1)]) == []
     assert refusals(held, [set_schema(0)]) == ["ICE201"]
@@ -106,8 +114,11 @@ def test_a_broken_history_with_every_schema_at_hand_is_judged_by_them() -> None:
 def test_schemas_older_than_the_column_do_not_matter() -> None:
     """Schema 1 had no ID as high as 2, so the ones before it did not have column 2 either."""
     held = table(
-        schema(B, schema_id=1), schema(B, INT, schema_id=2), schema(field(1, "c", "string"), schema_id=3),
-        snapshots=[snapshot(3, 3, parent=2)], refs={"main": branch(3)},
+        schema(B, schema_id=1),
+        schema(B, INT, schema_id=2),
+        schema(field(1, "c", "string"), schema_id=3),
+        snapshots=[snapshot(3, 3, parent=2)],
+        refs={"main": branch(3)},
     )
     assert refusals(held, [set_schema(2)]) == []
 
@@ -115,8 +126,12 @@ def test_schemas_older_than_the_column_do_not_matter() -> None:
 def test_the_highest_schema_is_missed_too() -> None:
     """Its removal leaves no gap in the list, so the table remembers its ID and gives it to no other schema."""
     base = table(
-        schema(B), schema(B, INT, schema_id=1), schema(B, LONG, schema_id=2), current=0,
-        snapshots=[snapshot(2, 2, parent=1), snapshot(3, 0, parent=2)], refs={"main": branch(3)},
+        schema(B),
+        schema(B, INT, schema_id=1),
+        schema(B, LONG, schema_id=2),
+        current=0,
+        snapshots=[snapshot(2, 2, parent=1), snapshot(3, 0, parent=2)],
+        refs={"main": branch(3)},
     )
     after = commit(base, [expire(2), forget(2)])
     assert after.schemas.ids == (0, 1)
@@ -129,8 +144,11 @@ def test_the_highest_schema_is_missed_too() -> None:
 def rolled_back(*schemas: Json) -> TableMetadata:
     """Main went back to snapshot 1 and schema 0; snapshot 3 was written after the drop, snapshot 2 is gone."""
     return table(
-        *schemas, current=0, last_column_id=2,
-        snapshots=[snapshot(1, 0), snapshot(3, 2, parent=2)], refs={"main": branch(1)},
+        *schemas,
+        current=0,
+        last_column_id=2,
+        snapshots=[snapshot(1, 0), snapshot(3, 2, parent=2)],
+        refs={"main": branch(1)},
     )
 
 
@@ -153,8 +171,10 @@ def test_a_branch_does_not_come_to_a_past_whose_schema_is_gone() -> None:
 def test_a_branch_may_come_to_a_tag_whose_past_expired() -> None:
     """The schema of the tagged snapshot could read what is behind it, and the later column is not there yet."""
     base = table(
-        schema(B), schema(B, INT, schema_id=2),
-        snapshots=[snapshot(2, 0, parent=1), snapshot(9, 2, parent=8)], refs={"main": branch(9), "v1": tag(2)},
+        schema(B),
+        schema(B, INT, schema_id=2),
+        snapshots=[snapshot(2, 0, parent=1), snapshot(9, 2, parent=8)],
+        refs={"main": branch(9), "v1": tag(2)},
     )
     assert refusals(base, [set_ref("main", 2)]) == []
 
@@ -170,7 +190,9 @@ def test_an_append_may_expire_its_parent() -> None:
 def test_an_old_id_under_a_new_name_is_told() -> None:
     """Legal, since it may be the old column that returns; its own name is no news."""
     base = table(
-        schema(B, INT), schema(B, schema_id=1), snapshots=[snapshot(1, 0), snapshot(2, 1, parent=1)],
+        schema(B, INT),
+        schema(B, schema_id=1),
+        snapshots=[snapshot(1, 0), snapshot(2, 1, parent=1)],
         refs={"main": branch(2)},
     )
     assert warnings(base, evolve(B, {**INT, "name": "visits"})) == ["ICE111"]
