@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import sys
@@ -229,8 +230,18 @@ def test_clocks_that_differ_by_five_minutes_make_no_bad_metadata(backend: Scaled
         loaded = load_catalog("x", type="rest", uri=behind.url).load_table((*ns, name))
         assert loaded.current_snapshot() is not None and len(loaded.history()) == 8
     finally:
-        ahead.kill()
-        behind.kill()
+        for replica in (ahead, behind):
+            kill_wrapped(replica)
+
+
+def kill_wrapped(replica: Server) -> None:
+    """faketime starts the server as its child, which would outlive it."""
+    if replica.process is None:
+        return
+    wrapper = replica.process.pid
+    for child in Path(f"/proc/{wrapper}/task/{wrapper}/children").read_text().split():
+        os.kill(int(child), signal.SIGKILL)
+    replica.kill()
 
 
 def check_times(metadata: dict[str, Any]) -> None:
