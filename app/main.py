@@ -32,10 +32,11 @@ from app.store import migrate, open_store, schema_state
 from app.web.application import Application
 from app.web.bodies import BodyLimits
 from app.web.envelope import Envelope
-from app.web.exchange import Observe
+from app.web.exchange import Observe, Observer
 from app.web.guard import Guard, host_name, is_loopback_name
 from app.web.metrics import Metrics
 from app.web.paths import RawPath
+from app.web.recall import Recall
 
 __all__ = [
     "check_exposure",
@@ -201,15 +202,16 @@ def _layers(router: ASGIApp, settings: Settings, context: Context, metrics: Metr
         local_only=is_loopback_name(host_name(settings.host) or settings.host) and not settings.allow_anonymous,
     )
     app = RawPath(app, default_warehouse=context.limits.default_warehouse)
-    app = Envelope(app, render=ErrorTable(metrics.count))
-    return Observe(
-        app,
+    render = ErrorTable(metrics.count)
+    app = Envelope(app, render=render)
+    observer = Observer(
         metrics=metrics,
         monotonic=context.clock.monotonic,
         id_prefix=context.ids.uuid4()[:8],
         sample=settings.log_sample,
         slow_s=settings.log_slow,
     )
+    return Recall(Observe(app, observer), observer, render)
 
 
 def _metrics(settings: Settings) -> Metrics:

@@ -93,9 +93,11 @@ class Rule(Generic[Subject]):
     """A coded rule over some subject (a schema change, later a table's evidence).
 
     `floor` marks rules that keep metadata readable at all: they can be neither lowered nor waived.
+    `conflict` marks rules about a caller who did not see the present state: a refresh and a new attempt cure what they
+    refuse.
     """
 
-    __slots__ = ("check", "code", "default", "floor", "manual", "replaced_by", "since", "slug", "spec")
+    __slots__ = ("check", "code", "conflict", "default", "floor", "manual", "replaced_by", "since", "slug", "spec")
 
     def __init__(
         self,
@@ -109,6 +111,7 @@ class Rule(Generic[Subject]):
         since: str,
         manual: str,
         replaced_by: str | None = None,
+        conflict: bool = False,
     ) -> None:
         self.code = code
         self.slug = slug
@@ -119,6 +122,7 @@ class Rule(Generic[Subject]):
         self.since = since
         self.manual = manual
         self.replaced_by = replaced_by
+        self.conflict = conflict
 
     @property
     def retired(self) -> bool:
@@ -133,14 +137,24 @@ class Rule(Generic[Subject]):
             code=self.code,
             rule=self.slug,
             severity=severity,
-            message=f"{self.code} {self.slug}: {fault.text}. {fault.fix}",
-            fix=fault.fix,
+            message=f"{self.code} {self.slug}: {_line(fault.text)}. {_line(fault.fix)}",
+            fix=_line(fault.fix),
             spec=self.spec,
             field_id=fault.field_id,
             path=fault.path,
             before=fault.before,
             after=fault.after,
         )
+
+
+def _line(text: str) -> str:
+    """One line of bounded length: names may hold line breaks and be as long as a document."""
+    if len(text) > _LINE_CHARS:
+        text = f"{text[: _LINE_CHARS * 3 // 4]} ... {text[-_LINE_CHARS // 4 :]}"
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+_LINE_CHARS = 1_000
 
 
 class Registry(Generic[Subject]):
@@ -157,6 +171,7 @@ class Registry(Generic[Subject]):
         spec: str,
         default: Severity = Severity.ERROR,
         floor: bool = False,
+        conflict: bool = False,
         since: str = "0.1.0",
     ) -> Callable[[Callable[[Subject], Iterator[Fault]]], Callable[[Subject], Iterator[Fault]]]:
         """Register the decorated function as the rule `code`; its docstring is the manual page."""
@@ -172,6 +187,7 @@ class Registry(Generic[Subject]):
                     spec=spec,
                     since=since,
                     manual=inspect.cleandoc(check.__doc__ or ""),
+                    conflict=conflict,
                 )
             )
             return check

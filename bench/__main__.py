@@ -4,6 +4,7 @@
     python -m bench --full               with the peers of bench/peers, longer slices, more rounds
     python -m bench --target polaris=http://127.0.0.1:8181/api/catalog
     python -m bench --only load --only 304 --rounds 5
+    python -m bench --store postgresql --store postgresql+s3 --only 'clients on'
     python -m bench --accept             take the measured ratios as the budget
 
 The seed takes most of a short run: every target gets the same tables through the REST protocol.
@@ -23,9 +24,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench import budget, peers, report, tables, targets
+from bench import budget, peers, report, stores, tables, targets
 from bench.targets import ROOT, Started, Target
-from bench.workloads import ALL, Workload
+from bench.workloads import ALL, FLOORS, WARMING, Workload
 
 Json = dict[str, Any]
 _AVERAGED = ("server_cpu_us", "per_second", "p50_us", "p90_us", "p99_us", "client_cpu_us", "longest_gap_s")
@@ -44,6 +45,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--scale", type=float, help="length of a slice (1, full: 2)")
     parser.add_argument("--listed", type=int, default=1_000, help="tables in the listed namespace")
     parser.add_argument("--million", type=int, default=1_000_000, help="tables in the big namespace")
+    parser.add_argument(
+        "--store", action="append", default=[], choices=sorted(stores.NAMES), help="our server on this store too"
+    )
     parser.add_argument("--workers", type=int, default=1, help="worker processes of our server")
     parser.add_argument("--report", type=Path, default=report.FOLDER, help="folder of the report")
     parser.add_argument("--accept", action="store_true", help="take the measured ratios as the budget")
@@ -56,6 +60,19 @@ def arguments() -> argparse.Namespace:
 
 def chosen(only: list[str]) -> list[Workload]:
     return [workload for workload in ALL if not only or any(text in workload.name for text in only)]
+
+
+def _generate(plan: Json) -> subprocess.CompletedProcess[str]:
+    """The load generator on a plan."""
+    return subprocess.run(
+        [sys.executable, "-m", "bench.load"],
+        cwd=ROOT,
+        input=json.dumps(plan),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
 
 
 class Run:
@@ -75,10 +92,17 @@ class Run:
         """Start everything, idle at first, and seed it."""
         wanted = {name for workload in self.workloads for name in workload.targets}
         self._add(targets.icekeel(arguments=["--workers", str(self.given.workers)]))
+        for store in self.given.store:
+            try:
+                self._add(stores.icekeel(store, ["--workers", str(self.given.workers)]))
+            except stores.Unavailable as why:
+                self.absent[stores.NAMES[store]] = str(why)
+                print(f"{stores.NAMES[store]} is not measured: {why}", flush=True)
         if "icekeel-cold" in wanted:
             self._add(targets.icekeel("icekeel-cold", {"DOCUMENT_CACHE": "0"}))
-        if "floor" in wanted:
-            self._add(targets.floor())
+        if any(workload.floor for workload in self.workloads):
+            self._add(targets.floor(select=True))
+            self._add(targets.floor(select=False))
         for name in self.given.peer:
             try:
                 self._add(peers.PEERS[name]())
@@ -88,9 +112,20 @@ class Run:
         for text in self.given.target:
             name, _, url = text.partition("=")
             self._add(Target.at(name, url))
-        for target in self.targets:
-            if target.name != "floor":
+        for target in list(self.targets):
+            if target.name in FLOORS:
+                continue
+            try:
                 self._seed(target)
+                if target.jvm:
+                    self._warm(target)
+            except RuntimeError as why:
+                if target.name not in self.given.peer:
+                    raise
+                self.targets.remove(target)
+                target.stop()
+                self.absent[target.name] = f"its tables could not be made: {why}"
+                print(f"{target.name} is not measured: {self.absent[target.name]}", flush=True)
 
     def _add(self, target: Target) -> None:
         self.targets.append(target)
@@ -109,6 +144,12 @@ class Run:
             tables.million(target, next((target.folder / "home").glob("*.db")), self.given.million)
         print(f"seeded {target.name} in {time.monotonic() - began:.1f} s", flush=True)
 
+    def _warm(self, target: Target) -> None:
+        """Requests until what a JVM does for most of them is compiled; a table of its own takes the commits."""
+        tables.make(target, tables.SPACE, tables.WARM, 1)
+        for workload in WARMING:
+            _generate(workload.plan(target, scale=1.0, warm_seconds=0))
+
     def measure(self) -> None:
         for workload in self.workloads:
             for turn in range(self.given.rounds):
@@ -122,12 +163,14 @@ class Run:
     def _takes(self, workload: Workload, target: Target) -> bool:
         if workload.targets:
             return target.name in workload.targets
-        return target.name not in ("floor", "icekeel-cold")
+        if target.name in FLOORS:
+            return workload.floor is not None
+        return target.name != "icekeel-cold"
 
     def _slice(self, workload: Workload, target: Target, *, first: bool) -> None:
         if (workload.name, target.name) in self.skipped:
             return
-        # A JVM compiles what is hot: it gets more time to do so before it is measured.
+        # A JVM gets more time to compile what is hot in this workload alone before it is measured.
         warm = (3.0 if target.jvm else 0.3) if first else (0.5 if target.jvm else 0.1)
         try:
             plan = workload.plan(target, scale=self.given.scale, warm_seconds=warm)
@@ -136,15 +179,7 @@ class Run:
             return
         if target.jvm and first and "count" in plan:
             plan["warm_count"] = max(plan["warm_count"], plan["count"])
-        done = subprocess.run(
-            [sys.executable, "-m", "bench.load"],
-            cwd=ROOT,
-            input=json.dumps(plan),
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        done = _generate(plan)
         if done.returncode != 0:
             self.skipped[(workload.name, target.name)] = done.stderr.strip()[-300:]
             return
@@ -195,6 +230,7 @@ class Run:
             "rounds": self.given.rounds,
             "calibration_us": statistics.median(self.calibrations),
             "targets": [target.name for target in self.targets],
+            "notes": {target.name: target.note for target in self.targets if target.note},
             "start": self.start,
             "workloads": {workload.name: self.row(workload.name) for workload in self.workloads},
             "absent": self.absent,

@@ -1,7 +1,7 @@
 """The floor: a bare ASGI callable that reads one pointer from SQLite and answers a body of the wanted size.
 
-Same uvicorn, event loop and HTTP parser as the server, no framework, no routing, no checks. `/200` answers 200 bytes,
-`/304` no body at all.
+Same uvicorn, event loop and HTTP parser as the server, no framework, no routing, no checks. `/5200` answers 5,200 bytes,
+`/304` and `/204` no body at all. With `--bare` not even the pointer is read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def body(size: int) -> bytes:
     return b"{" + b" " * (size - 2) + b"}"
 
 
-def application(path: str) -> Any:
+def application(path: str, *, select: bool) -> Any:
     reader = sqlite3.connect(path, isolation_level=None)
     reader.execute("PRAGMA journal_mode=WAL")
     reader.execute("CREATE TABLE pointer (namespace TEXT, name TEXT, location TEXT, PRIMARY KEY (namespace, name))")
@@ -33,20 +33,22 @@ def application(path: str) -> Any:
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return
-        reader.execute(sql, ("bench", "t500")).fetchone()
+        if select:
+            reader.execute(sql, ("bench", "t500")).fetchone()
         size = int(scope["path"][1:])
-        data = b"" if size == 304 else body(size)
+        empty = size in (204, 304)
+        data = b"" if empty else body(size)
         headers = [(b"Content-Type", b"application/json"), (b"ETag", b'"0123456789abcdef"')]
-        if size != 304:
+        if not empty:
             headers.append((b"Content-Length", str(len(data)).encode()))
-        await send({"type": "http.response.start", "status": 304 if size == 304 else 200, "headers": headers})
+        await send({"type": "http.response.start", "status": size if empty else 200, "headers": headers})
         await send({"type": "http.response.body", "body": data})
 
     return answer
 
 
 def main() -> None:
-    app = application(sys.argv[1])
+    app = application(sys.argv[1], select="--bare" not in sys.argv)
     listening = socket.create_server(("127.0.0.1", 0))
     print(f"http://127.0.0.1:{listening.getsockname()[1]}", flush=True)
     gc.freeze()

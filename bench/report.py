@@ -55,8 +55,9 @@ def _preamble(results: Json) -> list[str]:
     return [
         f"{machine['date']}, {machine['cores']} cores, Python {machine['python']}, load average {machine['load']}; "
         f"one turn of the calibration loop {results['calibration_us']:.1f} us of CPU.",
-        f"Servers took turns, workload by workload, {results['rounds']} rounds; SQLite and local disk everywhere; the "
-        "load generator is another process on the same cores and asks for no compression.",
+        f"Servers took turns, workload by workload, {results['rounds']} rounds; SQLite and local disk unless told "
+        "otherwise; the load generator is another process on the same cores and asks for no compression.",
+        *(f"{name}: {note}" for name, note in results.get("notes", {}).items()),
     ]
 
 

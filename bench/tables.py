@@ -18,7 +18,10 @@ _BATCH = 2_000
 SPACE = "bench"
 LISTED = "listed"
 MILLION = "million"
+WARM = "warm"
 SIZES = {"t5": 5, "t1000": 1_000, "t10000": 10_000, "a10": 10, "a1000": 1_000, "a10000": 10_000, "schema": 100}
+PACKED = "g10000"
+"""A table of 10,000 snapshots whose metadata files are gzip."""
 
 
 def columns(last: str = "column_20") -> list[Json]:
@@ -49,12 +52,12 @@ def snapshot(number: int, timestamp_ms: int, folder: str) -> Json:
     }
 
 
-def make(target: Target, space: str, name: str, snapshots: int = 0) -> None:
+def make(target: Target, space: str, name: str, snapshots: int = 0, **properties: str) -> None:
     """A table with a line of snapshots on main."""
     made = target.must(
         "POST",
         target.path(f"namespaces/{space}/tables"),
-        {"name": name, "schema": schema(), "properties": {"format-version": "2"}},
+        {"name": name, "schema": schema(), "stage-create": False, "properties": {"format-version": "2", **properties}},
     )
     folder = made["metadata"]["location"]
     for start in range(0, snapshots, _BATCH):
@@ -71,11 +74,14 @@ def make(target: Target, space: str, name: str, snapshots: int = 0) -> None:
 
 
 def seed(target: Target, *, listed: int) -> None:
-    """Everything that the workloads need."""
+    """Everything that the workloads need; and whether the target keeps all of it."""
     for space in (SPACE, LISTED):
         target.must("POST", target.path("namespaces"), {"namespace": [space], "properties": {}})
     for name, snapshots in SIZES.items():
         make(target, SPACE, name, snapshots)
+    make(target, SPACE, PACKED, 10_000, **{"write.metadata.compression-codec": "gzip"})
+    kept = target.must("GET", target.path(f"namespaces/{SPACE}/tables/t5"))["metadata"]["snapshots"]
+    target.history = len(kept) == SIZES["t5"]
     for name in ("properties", "hot", *(f"tx{at}" for at in range(10)), *(f"many{at}" for at in range(MANY))):
         make(target, SPACE, name, 1)
     for at in range(listed):

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -37,6 +38,10 @@ class Target:
         self.start: Json = {}
         self.prefix = ""
         self.round = 0
+        self.note = ""
+        """What is different about it, for the report."""
+        self.history = True
+        """Whether it keeps the snapshots of a table; the seed finds out."""
 
     @classmethod
     def at(cls, name: str, url: str) -> Target:
@@ -96,12 +101,13 @@ class Target:
 
 
 class Started(Target):
-    """A server that this process started and will stop."""
+    """A server that this process started and will stop, and with it what runs `beside` it and is not measured."""
 
     def __init__(self, name: str, port: int, process: subprocess.Popen[bytes], folder: Path, *, jvm: bool) -> None:
         super().__init__(name, f"http://127.0.0.1:{port}", process.pid, jvm=jvm)
         self.process = process
         self.folder = folder
+        self.beside = ExitStack()
 
     def stop(self) -> None:
         self.process.terminate()
@@ -110,6 +116,7 @@ class Started(Target):
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        self.beside.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -139,20 +146,11 @@ def launch(
             command, cwd=ROOT, env={**os.environ, **environment}, stdout=sink, stderr=sink, stdin=subprocess.DEVNULL
         )
     target = Started(name, port, process, folder, jvm=jvm)
-    while True:
-        if not target.port or target.port == 80:
-            found = _URL.search(output.read_text(errors="replace"))
-            target.port = int(found.group(1)) if found else 0
-        try:
-            if target.port and target.call("GET", probe, timeout=5)[0] == 200:
-                break
-        except (OSError, http.client.HTTPException):
-            pass
-        if process.poll() is not None or time.monotonic() - began > timeout:
-            told = output.read_text(errors="replace")[-1500:]
-            target.stop()
-            raise RuntimeError(f"{name} did not come up:\n{told}")
-        time.sleep(0.005)
+    try:
+        _wait(target, output, probe, began + timeout)
+    except BaseException:
+        target.stop()
+        raise
     pids = processes.tree(process.pid)
     target.start = {
         "wall_s": round(time.monotonic() - began, 3),
@@ -160,6 +158,23 @@ def launch(
         "idle_rss_mb": round(processes.resident_mb(pids), 1),
     }
     return target
+
+
+def _wait(target: Started, output: Path, probe: str, until: float) -> None:
+    """Return at the first 200 on `probe`; RuntimeError when the server ends or `until` has come."""
+    while True:
+        if not target.port or target.port == 80:
+            found = _URL.search(output.read_text(errors="replace"))
+            target.port = int(found.group(1)) if found else 0
+        try:
+            if target.port and target.call("GET", probe, timeout=5)[0] == 200:
+                return
+        except (OSError, http.client.HTTPException):
+            pass
+        if target.process.poll() is not None or time.monotonic() > until:
+            told = output.read_text(errors="replace")[-1500:]
+            raise RuntimeError(f"{target.name} did not come up:\n{told}")
+        time.sleep(0.005)
 
 
 def icekeel(name: str = "icekeel", settings: Mapping[str, str] | None = None, arguments: Sequence[str] = ()) -> Started:
@@ -170,8 +185,9 @@ def icekeel(name: str = "icekeel", settings: Mapping[str, str] | None = None, ar
     return launch(name, command, folder, environment=environment)
 
 
-def floor() -> Started:
+def floor(*, select: bool) -> Started:
     """The least that a Python server can do: a bare ASGI callable on the same uvicorn (`bench/floor.py`)."""
-    folder = scratch("floor")
-    command = [sys.executable, "-m", "bench.floor", str(folder / "floor.db")]
-    return launch("floor", command, folder, environment={"PYTHONUNBUFFERED": "1"}, probe="/200")
+    name = "floor" if select else "floor-bare"
+    folder = scratch(name)
+    command = [sys.executable, "-m", "bench.floor", str(folder / "floor.db"), *([] if select else ["--bare"])]
+    return launch(name, command, folder, environment={"PYTHONUNBUFFERED": "1"}, probe="/200")

@@ -14,11 +14,17 @@ Json = dict[str, Any]
 Made = Callable[[Target], Json]
 DISTANT = 10_000_000
 """Counters of different rounds never meet."""
+GZIP = {"Accept-Encoding": "gzip"}
+"""What comes back is not unpacked by the generator, and a server that sends it plain is measured as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """`job` makes the generator's script; `targets` names the ones it is for (empty: all of them)."""
+    """`job` makes the generator's script; `targets` names the ones it is for (empty: all of them).
+
+    With `history` it says something only of a server that keeps the snapshots of a table. `floor` is what the floors of
+    the stack are asked for beside it: as many bytes as our server answers, or a status without a body.
+    """
 
     name: str
     job: Made
@@ -28,17 +34,21 @@ class Workload:
     count: int | None = None
     warm_count: int | None = None
     rate: float | None = None
+    history: bool = False
+    floor: int | None = None
     options: Json = field(default_factory=dict)
 
     def plan(self, target: Target, *, scale: float, warm_seconds: float) -> Json:
         """The whole job. Commit workloads send a fixed number of requests, so that every document grows alike."""
+        if self.history and not target.history:
+            raise LookupError("it keeps only the current snapshot of a table")
         job = {
             "host": f"{target.host}:{target.port}",
             "address": target.host,
             "port": target.port,
             "pid": target.pid,
             "clients": self.clients,
-            **self.job(target),
+            **(self.job(target) if target.name not in FLOORS else _floor(self.floor)),
             **self.options,
         }
         if self.count is not None:
@@ -84,14 +94,16 @@ def _properties(target: Target) -> Json:
 
 def _add_schema(target: Target) -> Json:
     """Each commit renames the last column: a new schema, made current, of the table with 100 snapshots."""
+    # An id that no schema has yet, as engines send it; Nessie refuses others. Servers give out ids of their own.
+    fresh = {**tables.schema("renamed_@N@"), "schema-id": "@N@"}
     updates: list[Json] = [
-        {"action": "add-schema", "schema": tables.schema("renamed_@N@")},
+        {"action": "add-schema", "schema": fresh},
         {"action": "set-current-schema", "schema-id": -1},
     ]
     return {"scripts": [{"requests": [_commit("schema", updates)(target)], "start": target.round * DISTANT}]}
 
 
-def _append(name: str) -> Made:
+def _append(name: str, headers: Json | None = None) -> Made:
     """The next snapshot on main, as an engine appends: one client, the numbers run on from what the table has."""
 
     def made(target: Target) -> Json:
@@ -109,6 +121,7 @@ def _append(name: str) -> Made:
         request = _commit(name, updates, requirements)(target)
         # Snapshot ids count on from FIRST_SNAPSHOT, so the last digits of the id are the sequence number.
         request["body"] = request["body"].replace('"@S@"', "@S@")
+        request["headers"] = headers or {}
         start = {"start": tables.FIRST_SNAPSHOT + last, "sequence_base": tables.FIRST_SNAPSHOT}
         return {"scripts": [{"requests": [request], **start}]}
 
@@ -122,6 +135,21 @@ def _many(target: Target) -> Json:
             for at in range(tables.MANY)
         ]
     }
+
+
+def _spread(target: Target) -> Json:
+    """Loads of as many tables as there are: what many callers at once cost a server that asks a database."""
+    return {
+        "scripts": [
+            {"requests": [{"method": "GET", "path": _table(f"many{at}")(target)}]} for at in range(tables.MANY)
+        ]
+    }
+
+
+def _spread_tags(target: Target) -> Json:
+    """Revalidations of the same tables."""
+    made = [_not_modified(f"many{at}")(target)["scripts"] for at in range(tables.MANY)]
+    return {"scripts": [script for scripts in made for script in scripts]}
 
 
 def _hot(target: Target) -> Json:
@@ -155,14 +183,16 @@ def _create_and_drop(target: Target) -> Json:
     create = {
         "method": "POST",
         "path": target.path(f"namespaces/{tables.SPACE}/tables"),
-        "body": json.dumps({"name": "passing_@N@", "schema": tables.schema()}),
+        "body": json.dumps({"name": "passing_@N@", "schema": tables.schema(), "stage-create": False}),
     }
     drop = {"method": "DELETE", "path": _table("passing_@N@")(target), "expect": [204]}
     return {"scripts": [{"requests": [create, drop], "start": target.round * DISTANT, "stride": 100_000}]}
 
 
-def _floor(size: int, status: int = 200) -> Made:
-    return _get(lambda _: f"/{size}", expect=[status])
+def _floor(asked: int | None) -> Json:
+    """A body of that many bytes, or none with that status."""
+    status = asked if asked in (204, 304) else 200
+    return {"scripts": [{"requests": [{"method": "GET", "path": f"/{asked}", "expect": [status]}]}]}
 
 
 def _listing(space: str, query: str) -> Made:
@@ -182,34 +212,54 @@ def _middle(space: str, size: int) -> Made:
     return made
 
 
+def _warming(target: Target) -> Json:
+    return {"scripts": [{"requests": [_commit(tables.WARM, _set("@N@"))(target)]}]}
+
+
+WARMING: tuple[Workload, ...] = (
+    Workload("loads", _get(_table("t5")), count=1_250, options={"seconds": 30.0}),
+    Workload("commits", _warming, clients=1, count=1_000, options={"seconds": 30.0}),
+)
+"""Sent to a JVM before anything is measured, each until the count or the time is reached."""
+
 OWN = ("icekeel", "icekeel-before")
-FLOOR = ("floor",)
+FLOORS = ("floor", "floor-bare")
+"""The stack without us: with one SELECT for each request, and with none."""
 COLD = ("icekeel-cold",)
 
 ALL: tuple[Workload, ...] = (
-    Workload("floor 12 KB", _floor(8_400), FLOOR),
-    Workload("floor 600 KB", _floor(600_000), FLOOR, clients=4),
-    Workload("floor 304", _floor(304, 304), FLOOR),
     Workload("config", _get(lambda target: f"{target.base}/v1/config")),
-    Workload("load 5 snapshots", _get(_table("t5"))),
+    Workload("load 5 snapshots", _get(_table("t5")), floor=5_200),
     Workload("load 5 snapshots, open loop", _get(_table("t5")), rate=100, clients=16),
-    Workload("load 1,000 snapshots", _get(_table("t1000")), clients=4),
-    Workload("load 10,000 snapshots", _get(_table("t10000")), clients=2, seconds=1.0),
+    Workload("load 1,000 snapshots", _get(_table("t1000")), clients=4, history=True, floor=587_000),
+    Workload("load 10,000 snapshots", _get(_table("t10000")), clients=2, seconds=1.0, history=True, floor=5_900_000),
+    Workload("load 1,000 snapshots, gzip", _get(_table("t1000"), headers=GZIP), clients=4, history=True),
+    Workload("load 10,000 snapshots, gzip", _get(_table("t10000"), headers=GZIP), clients=2, seconds=1.0, history=True),
     Workload("load 5 snapshots, cold", _get(_table("t5")), COLD),
     Workload("load 1,000 snapshots, cold", _get(_table("t1000")), COLD, clients=2),
-    Workload("load 1,000 snapshots, refs", _get(_table("t1000", "?snapshots=refs"))),
-    Workload("304, 5 snapshots", _not_modified("t5")),
-    Workload("304, 10,000 snapshots", _not_modified("t10000")),
-    Workload("HEAD, 5 snapshots", _get(_table("t5"), "HEAD", expect=[200, 204])),
-    Workload("HEAD, 10,000 snapshots", _get(_table("t10000"), "HEAD", expect=[200, 204])),
+    Workload("load 1,000 snapshots, refs", _get(_table("t1000", "?snapshots=refs")), history=True),
+    Workload("304, 5 snapshots", _not_modified("t5"), floor=304),
+    Workload("304, 10,000 snapshots", _not_modified("t10000"), history=True),
+    Workload("HEAD, 5 snapshots", _get(_table("t5"), "HEAD", expect=[200, 204]), floor=204),
+    Workload("HEAD, 10,000 snapshots", _get(_table("t10000"), "HEAD", expect=[200, 204]), history=True),
     Workload("list 1,000 tables", _listing(tables.LISTED, ""), clients=4),
     Workload("list page of 100 in 1,000", _middle(tables.LISTED, 100)),
     Workload("list page of 100 in 1,000,000", _middle(tables.MILLION, 100), OWN),
     Workload("commit set-properties", _properties, clients=1, seconds=None, count=150),
     Workload("commit add-schema", _add_schema, clients=1, seconds=None, count=60),
     Workload("commit append, 10 snapshots", _append("a10"), clients=1, seconds=None, count=150),
-    Workload("commit append, 1,000 snapshots", _append("a1000"), clients=1, seconds=None, count=80),
-    Workload("commit append, 10,000 snapshots", _append("a10000"), clients=1, seconds=None, count=25),
+    Workload("commit append, 1,000 snapshots", _append("a1000"), clients=1, seconds=None, count=80, history=True),
+    Workload("commit append, 10,000 snapshots", _append("a10000"), clients=1, seconds=None, count=25, history=True),
+    Workload(
+        "commit append, 10,000 snapshots, gzip",
+        _append(tables.PACKED, GZIP),
+        clients=1,
+        seconds=None,
+        count=25,
+        history=True,
+    ),
+    Workload("load 32 tables, 64 clients", _spread, clients=64),
+    Workload("304 of 32 tables, 64 clients", _spread_tags, clients=64),
     Workload("32 clients on 32 tables", _many, clients=32, seconds=None, count=12),
     Workload("32 clients on one table", _hot, clients=32, seconds=3.0),
     Workload("transaction of 10 tables", _transaction, clients=1, seconds=None, count=25),

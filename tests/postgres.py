@@ -32,11 +32,12 @@ class CannotStart(Exception):
 class Postgres:
     """A running cluster with a migrated template database."""
 
-    def __init__(self, program: Path, data: Path, port: int, account: str | None) -> None:
+    def __init__(self, program: Path, data: Path, port: int, account: str | None, *, durable: bool = False) -> None:
         self._program = program
         self._data = data
         self._port = port
         self._account = account
+        self._durable = durable
         self._numbers = count(1)
         self._reused: str | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -88,9 +89,10 @@ class Postgres:
         self._process = subprocess.Popen(
             [
                 self._program / "postgres", "-D", self._data, "-p", str(self._port),
-                "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off",
-                "-c", "full_page_writes=off", "-c", "max_connections=200", "-c", "shared_buffers=32MB",
-                "-c", "deadlock_timeout=200ms",
+                "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
+                "-c", "max_connections=200", "-c", "deadlock_timeout=200ms",
+                *(() if self._durable else ("-c", "fsync=off", "-c", "full_page_writes=off")),
+                "-c", f"shared_buffers={'128MB' if self._durable else '32MB'}",
             ],
             stdout=log, stderr=log, cwd=self._data, start_new_session=True, **_as(self._account),
         )  # fmt: skip
@@ -155,8 +157,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def postgres() -> Iterator[Postgres]:
-    """Run a cluster while the context lasts. CannotStart, with the reason, when there is none to run."""
+def postgres(*, durable: bool = False) -> Iterator[Postgres]:
+    """Run a cluster while the context lasts. CannotStart, with the reason, when there is none to run.
+
+    Tests do without fsync; with `durable` a commit is on disk when it is acknowledged.
+    """
     program, account = _binaries(), _account()
     # Not below pytest's own folder: that is closed to the account the server runs as.
     folder = Path(tempfile.mkdtemp(prefix="icekeel-postgres-"))
@@ -170,7 +175,7 @@ def postgres() -> Iterator[Postgres]:
         )  # fmt: skip
         if made.returncode != 0:
             raise CannotStart(f"initdb failed: {made.stderr[-400:]}")
-        server = Postgres(program, data, free_port(), account)
+        server = Postgres(program, data, free_port(), account, durable=durable)
         server.start()
         try:
             server.prepare()

@@ -94,7 +94,7 @@ async def plan(request: Request) -> Answer:
     A name mapping and properties that name columns follow. The answer's requirements and updates can be committed by
     any client; `apply` does it with a rebase.
     """
-    body, _ = await reading.json_body(request)
+    body, _ = await reading.own_body(request, models.PlanRequest)
     planned = await evolutions.plan_change(reading.context(request), *_table(request), _wish(body))
     out = plan_json(planned.plan, planned.assessment)
     if planned.plan.required:
@@ -125,7 +125,7 @@ async def apply(request: Request) -> Answer:
     When the table has moved on, the operations are planned anew as long as they are still about the same columns, and
     the answer says so in `rebased`; else 409 tells what became of the columns, and by whom.
     """
-    body, raw = await reading.json_body(request)
+    body, raw = await reading.own_body(request, models.ApplyRequest)
     wish = _wish(body, codec.optional_str(body, "plan-hash"))
     applied = await evolutions.apply_change(
         reading.context(request), reading.caller(request, raw), *_table(request), wish

@@ -9,11 +9,13 @@ from starlette.requests import Request
 from app import errors
 from app.api import parameters, reading
 from app.api.common import ALWAYS
-from app.api.models.wire import CatalogConfig
+from app.api.models import wire
 from app.api.operations import Operation, Operations, Returns
 from app.api.rendering import json_answer
 from app.catalog import config
+from app.catalog.answers import CatalogConfig
 from app.web.answer import Answer
+from app.web.recall import repeated
 
 routes = Operations("Configuration", ALWAYS)
 
@@ -23,7 +25,7 @@ routes = Operations("Configuration", ALWAYS)
     "/v1/config",
     "getConfig",
     parameters=[parameters.WAREHOUSE_QUERY],
-    returns=[Returns(200, "Properties for the client, and what this server offers.", CatalogConfig)],
+    returns=[Returns(200, "Properties for the client, and what this server offers.", wire.CatalogConfig)],
     fails=[errors.NoSuchWarehouse],
 )
 async def get_config(request: Request) -> Answer:
@@ -32,14 +34,28 @@ async def get_config(request: Request) -> Answer:
     `overrides.prefix` goes into the path of every later call. `endpoints` lists every Iceberg operation there is, and
     an Idempotency-Key is honoured for at least `idempotency-key-lifetime`.
     """
-    ctx = reading.context(request)
-    found = await config.get_config(ctx, reading.query(request).get("warehouse"))
+    ctx, wanted = reading.context(request), reading.query(request).get("warehouse")
+    endpoints = request.app.state.endpoints
+    told: CatalogConfig | None = None
+    rendered = Answer()
+
+    async def answer() -> Answer:
+        nonlocal told, rendered
+        found = await config.get_config(ctx, wanted)
+        if found != told:
+            told, rendered = found, _config_answer(found, endpoints, ctx.limits.idempotency_lifetime_ms)
+        return rendered
+
+    return await repeated(request, answer)
+
+
+def _config_answer(found: CatalogConfig, endpoints: list[str], lifetime_ms: int) -> Answer:
     return json_answer(
         {
             "defaults": dict(found.defaults),
             "overrides": dict(found.overrides),
-            "endpoints": request.app.state.endpoints,
-            "idempotency-key-lifetime": iso_duration(ctx.limits.idempotency_lifetime_ms),
+            "endpoints": endpoints,
+            "idempotency-key-lifetime": iso_duration(lifetime_ms),
         }
     )
 

@@ -56,7 +56,7 @@ async def set_policy(request: Request) -> Answer:
     journaled.
     """
     ctx, (warehouse, levels, name) = reading.context(request), _table(request)
-    body, raw = await reading.json_body(request)
+    body, raw = await reading.own_body(request, models.PolicyRequest)
     scope = codec.optional_str(body, "scope") or "table"
     if scope not in _SCOPES:
         raise BadRequest(f"Invalid scope: {scope} (use {' or '.join(_SCOPES)})")
@@ -103,7 +103,7 @@ async def grant_waiver(request: Request) -> Answer:
 
     Who grants it, why and until when is journaled, and so is its use. Without `expires-in-seconds` it lasts a day.
     """
-    body, raw = await reading.json_body(request)
+    body, raw = await reading.own_body(request, models.WaiverRequest)
     lifetime_s = codec.optional_int64(body, "expires-in-seconds")
     waiver = await rules.grant_waiver(
         reading.context(request),

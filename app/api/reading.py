@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from starlette.requests import Request
 
+from app.api.models.metadata import Shape
 from app.catalog.context import Caller, Context
 from app.catalog.pages import EVERYTHING, PageRequest
 from app.errors import BadRequest, dotted
@@ -109,10 +110,24 @@ def caller(request: Request, body: bytes = b"") -> Caller:
 async def json_body(request: Request) -> tuple[Body, bytes]:
     """The body as a JSON object, and its bytes; BadRequest for anything else."""
     raw = await text_body(request)
-    value = codec.decode(raw)
+    value = codec.decode_request(raw)
     if type(value) is not dict:
         raise BadRequest(f"The body must be a JSON object, not {codec.describe(value)}")
     return value, raw
+
+
+async def own_body(request: Request, shape: type[Shape]) -> tuple[Body, bytes]:
+    """The body of a request of our own API, as `json_body`; BadRequest for a member that its declaration does not have.
+
+    Clients of the Iceberg protocol may send what a later version defines. Here an unknown member is a misspelling, and
+    ignoring it would claim to have done what was never asked.
+    """
+    body, raw = await json_body(request)
+    members = shape.__struct_encode_fields__
+    for name in body:
+        if name not in members:
+            raise BadRequest(f"Unknown field: {name!a}. There are {', '.join(sorted(members))}")
+    return body, raw
 
 
 async def text_body(request: Request) -> bytes:

@@ -9,11 +9,13 @@ import msgspec
 from app.catalog.answers import Committed, Listed, LoadedTable, LoadedView, NotModified
 from app.ports import Levels
 from app.rules import Finding
+from app.spec.text import Deflated, Text
 from app.web.answer import NOT_MODIFIED, Answer
 
 _encode = msgspec.json.Encoder().encode
 _FINDINGS_HEADER = "Icekeel-Findings"
 _HEADER_BYTES = 4000
+_VARY = ("Vary", "Accept-Encoding")
 
 
 def json_answer(value: object, headers: Sequence[tuple[str, str]] = ()) -> Answer:
@@ -21,24 +23,43 @@ def json_answer(value: object, headers: Sequence[tuple[str, str]] = ()) -> Answe
 
 
 def table_answer(table: LoadedTable | NotModified) -> Answer:
-    """LoadTableResult, or 304 with the tag alone."""
+    """LoadTableResult, or 304 with the tag alone; made once for each version."""
+    made: Answer | None = table.rendered
+    if made is None:
+        made = table.rendered = _table_answer(table)
+    return made
+
+
+def _table_answer(table: LoadedTable | NotModified) -> Answer:
     if isinstance(table, NotModified):
-        return Answer(NOT_MODIFIED, headers=[("ETag", table.etag)])
+        return Answer(NOT_MODIFIED, headers=[("ETag", table.etag), _VARY])
     headers = [] if table.etag is None else [("ETag", table.etag)]
     headers.extend(findings_headers(table.findings))
     location = b'"metadata-location":' + _encode(table.metadata_location) + b"," if table.metadata_location else b""
     before = b"{" + location + b'"metadata":'
-    return Answer(200, (before, table.metadata, b',"config":' + _encode(table.config) + b"}"), headers)
+    return _document_answer(before, table.metadata, b',"config":' + _encode(table.config) + b"}", headers)
 
 
 def commit_answer(table: Committed) -> Answer:
     before = b'{"metadata-location":' + _encode(table.metadata_location) + b',"metadata":'
-    return Answer(200, (before, table.metadata, b"}"), [("ETag", table.etag), *findings_headers(table.findings)])
+    headers = [("ETag", table.etag), *findings_headers(table.findings)]
+    return _document_answer(before, table.metadata, b"}", headers)
 
 
 def view_answer(view: LoadedView) -> Answer:
     before = b'{"metadata-location":' + _encode(view.metadata_location) + b',"metadata":'
-    return Answer(200, (before, view.metadata, b',"config":' + _encode(view.config) + b"}"))
+    return _document_answer(before, view.metadata, b',"config":' + _encode(view.config) + b"}", [])
+
+
+def _document_answer(
+    before: bytes, document: bytes | Text | Deflated, after: bytes, headers: list[tuple[str, str]]
+) -> Answer:
+    """A document between what comes before and after it; compressed if the document is."""
+    if isinstance(document, bytes):
+        return Answer(200, (before, document, after), headers)
+    if isinstance(document, Text):
+        return Answer(200, (before, *document.pieces, after), [*headers, _VARY])
+    return Answer(200, document.member(before, after), [*headers, ("Content-Encoding", "gzip"), _VARY])
 
 
 def identifiers_answer(levels: Levels, listed: Listed[str]) -> Answer:

@@ -10,7 +10,8 @@ from app.api.common import ALWAYS, BODY, CHANGE, COMMIT
 from app.api.models import wire
 from app.api.operations import Operations, Returns
 from app.api.rendering import commit_answer, identifiers_answer, table_answer
-from app.catalog import commits, metrics, tables
+from app.catalog import codings, commits, metrics, tables
+from app.catalog.answers import Committed, LoadedTable
 from app.spec import codec
 from app.spec.partition import parse_unbound_partition_spec
 from app.spec.requirement import parse_table_requirements
@@ -18,6 +19,8 @@ from app.spec.schema import parse_schema
 from app.spec.sort import parse_sort_order
 from app.spec.update import parse_table_updates
 from app.web.answer import Answer, no_content
+from app.web.codings import accepts_gzip
+from app.web.recall import repeated
 
 routes = Operations("Tables", ALWAYS)
 ALL = "/v1/{prefix}/namespaces/{namespace}/tables"
@@ -27,6 +30,7 @@ _TABLE = (*_PATH, parameters.TABLE)
 _KEY = parameters.IDEMPOTENCY_KEY
 _LOADED = Returns(200, "The table as it is now.", wire.LoadTableResult, [parameters.ETAG])
 _SEEN = (errors.NoSuchWarehouse, errors.NoSuchTable)
+EXISTS = no_content()
 _HOME = (errors.NoSuchWarehouse, errors.NoSuchNamespace)
 
 
@@ -50,18 +54,21 @@ async def load_table(request: Request) -> Answer:
     `NotFoundException` means that the table exists but its metadata file has vanished, `CorruptMetadataException` that
     the file cannot be read.
     """
-    snapshots = reading.query(request).get("snapshots", "all").lower()
-    return table_answer(
-        await tables.load_table(
-            reading.context(request),
-            reading.caller(request),
-            reading.warehouse(request),
-            reading.levels(request),
-            reading.segment(request, "table"),
-            snapshots=snapshots,
-            if_none_match=reading.entity_tags(request),
-        )
+    load = tables.TableLoad(
+        reading.context(request),
+        reading.caller(request),
+        reading.warehouse(request),
+        reading.levels(request),
+        reading.segment(request, "table"),
+        snapshots=reading.query(request).get("snapshots", "all").lower(),
+        if_none_match=reading.entity_tags(request),
+        gzip=accepts_gzip(request),
     )
+
+    async def answer() -> Answer:
+        return table_answer(await load.answer())
+
+    return await repeated(request, answer)
 
 
 @routes.declare(
@@ -96,7 +103,7 @@ async def update_table(request: Request) -> Answer:
         updates,
     )
     reading.count(request, "commits", kind="table")
-    return commit_answer(committed)
+    return commit_answer(await _coded_commit(request, committed))
 
 
 @routes.declare(
@@ -109,10 +116,14 @@ async def update_table(request: Request) -> Answer:
 )
 async def table_exists(request: Request) -> Answer:
     """Tell whether a table exists."""
-    await tables.table_exists(
-        reading.context(request), reading.warehouse(request), reading.levels(request), reading.segment(request, "table")
-    )
-    return no_content()
+    ctx, warehouse = reading.context(request), reading.warehouse(request)
+    levels, name = reading.levels(request), reading.segment(request, "table")
+
+    async def answer() -> Answer:
+        await tables.table_exists(ctx, warehouse, levels, name)
+        return EXISTS
+
+    return await repeated(request, answer)
 
 
 @routes.declare(
@@ -181,15 +192,14 @@ async def create_table(request: Request) -> Answer:
         properties=codec.as_str_map(codec.optional(body, "properties", {}), "$.properties"),
         stage=codec.optional_bool(body, "stage-create") or False,
     )
-    return table_answer(
-        await tables.create_table(
-            reading.context(request),
-            reading.caller(request, raw),
-            reading.warehouse(request),
-            reading.levels(request),
-            wanted,
-        )
+    made = await tables.create_table(
+        reading.context(request),
+        reading.caller(request, raw),
+        reading.warehouse(request),
+        reading.levels(request),
+        wanted,
     )
+    return table_answer(await _coded(request, made))
 
 
 @routes.declare(
@@ -231,17 +241,16 @@ async def register_table(request: Request) -> Answer:
     refused for is told in `Icekeel-Findings` and in the history.
     """
     body, raw = await reading.json_body(request)
-    return table_answer(
-        await tables.register_table(
-            reading.context(request),
-            reading.caller(request, raw),
-            reading.warehouse(request),
-            reading.levels(request),
-            codec.required_str(body, "name"),
-            codec.required_str(body, "metadata-location"),
-            overwrite=codec.optional_bool(body, "overwrite") or False,
-        )
+    registered = await tables.register_table(
+        reading.context(request),
+        reading.caller(request, raw),
+        reading.warehouse(request),
+        reading.levels(request),
+        codec.required_str(body, "name"),
+        codec.required_str(body, "metadata-location"),
+        overwrite=codec.optional_bool(body, "overwrite") or False,
     )
+    return table_answer(await _coded(request, registered))
 
 
 @routes.declare(
@@ -262,7 +271,7 @@ async def unregister_table(request: Request) -> Answer:
         reading.levels(request),
         reading.segment(request, "table"),
     )
-    return commit_answer(table)
+    return commit_answer(await _coded_commit(request, table))
 
 
 @routes.declare(
@@ -283,3 +292,11 @@ async def rename_table(request: Request) -> Answer:
         reading.context(request), reading.caller(request, raw), reading.warehouse(request), source, destination
     )
     return no_content()
+
+
+async def _coded(request: Request, table: LoadedTable) -> LoadedTable:
+    return await codings.loaded(reading.context(request), table) if accepts_gzip(request) else table
+
+
+async def _coded_commit(request: Request, table: Committed) -> Committed:
+    return await codings.committed(reading.context(request), table) if accepts_gzip(request) else table

@@ -44,7 +44,7 @@ async def create_warehouse(request: Request) -> Answer:
     operator allowed. Options whose names tell of secrets are encrypted before they are stored. A server without a token
     takes neither storage options nor a place in a cloud that its settings do not allow (403).
     """
-    body, _ = await reading.json_body(request)
+    body, _ = await reading.own_body(request, WarehouseRequest)
     shown, secret = storage.split(_strings(body, "storage"))
     new = Warehouse(
         name=codec.required_str(body, "name"),
@@ -86,7 +86,7 @@ async def change_warehouse(request: Request) -> Answer:
     A new location is for new tables; the old one stays allowed. What is added must be allowed as for a new warehouse.
     Other servers see the change within two seconds.
     """
-    body, _ = await reading.json_body(request)
+    body, _ = await reading.own_body(request, WarehousePatch)
     change = warehouses.WarehouseChange(
         location=codec.optional_str(body, "location"),
         allowed_locations=_places(body),

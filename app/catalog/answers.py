@@ -1,33 +1,42 @@
-"""What the use cases return: plain values that the API renders. `metadata` is always a JSON document as served."""
+"""What the use cases return: plain values that the API renders. `metadata` is always a JSON document as served.
+
+A large document comes in chunks, or compressed when the client takes gzip.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from app.ports import Levels, Warehouse
 from app.rules import Finding
+from app.spec.text import Deflated, Text
 
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LoadedTable:
-    """`metadata_location` and `etag` are None for a staged table, which nobody can load yet."""
+    """`metadata_location` and `etag` are None for a staged table, which nobody can load yet.
+
+    `rendered` is what the API made of it, kept for whoever loads the same version next.
+    """
 
     metadata_location: str | None
-    metadata: bytes
+    metadata: bytes | Text | Deflated
     config: Mapping[str, str] = field(default_factory=dict)
     etag: str | None = None
     findings: tuple[Finding, ...] = ()
+    rendered: Any = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class NotModified:
-    """The caller's copy is current; there is no body."""
+    """The caller's copy is current; there is no body. `rendered` as in `LoadedTable`."""
 
     etag: str
+    rendered: Any = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +44,7 @@ class Committed:
     """`findings` are the warnings and waived faults of an accepted commit."""
 
     metadata_location: str
-    metadata: bytes
+    metadata: bytes | Text | Deflated
     etag: str
     findings: tuple[Finding, ...] = ()
 
@@ -43,7 +52,7 @@ class Committed:
 @dataclass(frozen=True, slots=True)
 class LoadedView:
     metadata_location: str
-    metadata: bytes
+    metadata: bytes | Text
     config: Mapping[str, str] = field(default_factory=dict)
 
 

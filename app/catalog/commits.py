@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from app.catalog import drafts, judgement, locations, namespaces, places, replays, versions, warehouses
 from app.catalog.answers import Committed
 from app.catalog.context import Caller, Context
-from app.catalog.documents import Document, aside
+from app.catalog.documents import Document, aside, table_text
 from app.catalog.drafts import Draft
 from app.catalog.journal import scribe
 from app.catalog.judgement import Scope
@@ -25,10 +25,10 @@ from app.errors import AlreadyExists, BadRequest, CommitFailed, NoSuchTable, Not
 from app.ports import Columns, Levels, Namespace, Tabular, Warehouse
 from app.spec import names
 from app.spec.requirement import TableRequirement
-from app.spec.table import TableMetadata, render_table_metadata
+from app.spec.table import TableMetadata
 from app.spec.update import TableUpdate
 
-# What a snapshot adds to a document, roughly: enough to tell a heavy document from a light one before it is rendered.
+# What a snapshot adds to a document, roughly: enough to tell heavy work from light before a text is put together.
 _SNAPSHOT_BYTES = 500
 
 
@@ -298,8 +298,8 @@ def _unchanged(row: Tabular, document: Document[TableMetadata]) -> Draft:
 
 
 async def rendered(metadata: TableMetadata) -> Document[TableMetadata]:
-    weight = len(metadata.snapshots) * _SNAPSHOT_BYTES
-    return Document(await aside(weight, render_table_metadata, metadata), metadata)
+    weight = metadata.snapshots.loose * _SNAPSHOT_BYTES
+    return Document(await aside(weight, table_text, metadata), metadata)
 
 
 def _afterwards(ctx: Context, caller: Caller, home: Warehouse, made: Sequence[Draft]) -> None:

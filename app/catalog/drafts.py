@@ -33,6 +33,7 @@ from app.ports import (
 from app.rules import Finding, Waiver
 from app.spec import metadata_file
 from app.spec.table import TableMetadata
+from app.spec.text import Text
 from app.spec.view import ViewMetadata
 
 log = logging.getLogger(__name__)
@@ -93,7 +94,7 @@ async def publish(ctx: Context, warehouse: Warehouse, drafts: Sequence[Draft], k
         await units.land(ctx, (), key, outcome)
         return
     written = [draft for draft in changed if not draft.registered]
-    await _write_files(objects, written)
+    await _write_files(ctx, objects, written)
 
     async def landed() -> bool | None:
         return await _landed(ctx, warehouse, objects, changed[0])
@@ -152,10 +153,11 @@ def _pointer(warehouse: Warehouse, draft: Draft, now_ms: int) -> WriteOp:
     )
 
 
-async def _write_files(objects: Objects, drafts: Sequence[Draft]) -> None:
+async def _write_files(ctx: Context, objects: Objects, drafts: Sequence[Draft]) -> None:
     """Write all new documents; when one fails, none stays."""
     at_once = asyncio.Semaphore(_FILES_AT_ONCE)
-    results = await asyncio.gather(*(_write_file(objects, draft, at_once) for draft in drafts), return_exceptions=True)
+    writing = [_write_file(ctx, objects, draft, at_once) for draft in drafts]
+    results = await asyncio.gather(*writing, return_exceptions=True)
     failures = [result for result in results if isinstance(result, BaseException)]
     if not failures:
         return
@@ -165,10 +167,13 @@ async def _write_files(objects: Objects, drafts: Sequence[Draft]) -> None:
     raise failures[0]
 
 
-async def _write_file(objects: Objects, draft: Draft, at_once: asyncio.Semaphore) -> None:
-    data = draft.document.data
+async def _write_file(ctx: Context, objects: Objects, draft: Draft, at_once: asyncio.Semaphore) -> None:
+    text = draft.document.text
     async with at_once:
-        await objects.create(draft.file, await aside(len(data), metadata_file.encode, data, draft.file))
+        weight = len(text)
+        if isinstance(text, Text) and metadata_file.is_gzip_name(draft.file):
+            weight = sum(map(len, (await ctx.caches.documents.deflated(text)).segments))
+        await objects.create(draft.file, await aside(weight, metadata_file.encode, text, draft.file))
 
 
 async def _remove_files(objects: Objects, files: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ import msgspec
 ALL = "all"
 REFS = "refs"
 
+_GZIP = "-gzip"
 _TAG = re.compile(r'\s*(?:W/)?("[^"]*"|[^",\s]+)\s*(?:,|$)')
 
 
@@ -21,11 +22,25 @@ def etag(metadata_location: str, representation: str, config: Mapping[str, str])
     return f'"{digest.hexdigest()}"'
 
 
-def matches(if_none_match: str | None, tag: str) -> bool:
-    """Whether an If-None-Match header names `tag`; `*`, lists, weak and unquoted tags count (RFC 9110 13.1.2)."""
+def of_gzip(tag: str) -> str:
+    """The tag of the same representation in gzip: other bytes, so another strong tag (RFC 9110 8.8.3)."""
+    return f'{tag[:-1]}{_GZIP}"'
+
+
+def matched(if_none_match: str | None, tag: str) -> str | None:
+    """The tag that an If-None-Match header has in common with `tag` or its gzip form, or None.
+
+    A client's copy is current in whichever coding it came, so either is good for a 304, which names the one that the
+    client has. `*`, lists, weak and unquoted tags count (RFC 9110 13.1.2).
+    """
     if if_none_match is None:
-        return False
+        return None
     if if_none_match.strip() == "*":
-        return True
+        return tag
     bare = tag.strip('"')
-    return any(found.group(1).strip('"') == bare for found in _TAG.finditer(if_none_match))
+    packed = bare + _GZIP
+    for found in _TAG.finditer(if_none_match):
+        given = found.group(1).strip('"')
+        if given in (bare, packed):
+            return f'"{given}"'
+    return None

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.catalog import commits, judgement, locations, places, replays, versions, warehouses
+from app.catalog import commits, inheritance, judgement, locations, places, replays, versions, warehouses
 from app.catalog.answers import Committed
 from app.catalog.assessments import Assessment, assess
 from app.catalog.context import Caller, Context
@@ -83,7 +83,7 @@ async def plan_change(ctx: Context, warehouse: str, levels: Levels, name: str, w
     CommitFailed when the operations mean something else than on their base schema."""
     home, row, document = await _present(ctx, warehouse, levels, name)
     base = document.metadata
-    turn = Turn(wish, row)
+    turn = Turn(wish, await inheritance.of(ctx, row))
     made = await _explained(ctx, row, turn, base)
     assessment = await _assessed(ctx, home, row, base, made.updates)
     return Planned(made, assessment, await _laggards(ctx, row) if made.required else ())
@@ -109,7 +109,7 @@ async def apply_change(ctx: Context, caller: Caller, warehouse: str, levels: Lev
 
     async def act(key: Key) -> Applied:
         row = await places.table(ctx, home, levels, name)
-        turn = Turn(wish, row)
+        turn = Turn(wish, await inheritance.of(ctx, row))
         record: dict[str, Any] = {}
 
         def outcome(made: Sequence[Draft]) -> Outcome:

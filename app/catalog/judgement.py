@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from app.catalog import inheritance
 from app.catalog.context import Context
-from app.errors import EvolutionRefused
+from app.errors import CommitFailed, EvolutionRefused
 from app.evolution.change import Evidence
 from app.evolution.judge import judge
 from app.evolution.policy import policy_from
@@ -18,6 +19,8 @@ from app.spec.table import TableMetadata
 
 # What has no fault under this policy has none under any.
 _STRICTEST: Final = Policy(set_by_api={rule.code: Severity.ERROR for rule in RULES})
+
+_CURED_BY_REFRESH: Final = frozenset(rule.code for rule in RULES if rule.conflict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +55,26 @@ async def judged(ctx: Context, scope: Scope, before: TableMetadata | None, after
 
 
 async def accepted(ctx: Context, scope: Scope, before: TableMetadata | None, after: TableMetadata) -> Verdict:
-    """The verdict of `judged`; EvolutionRefused, with every finding, when it refuses."""
+    """The verdict of `judged`. EvolutionRefused, with every finding, when it refuses; CommitFailed when all that
+    refuses it is that the caller had not seen the present state."""
     verdict = await judged(ctx, scope, before, after)
     if verdict.refused:
-        raise EvolutionRefused(verdict.findings)
+        refusal = EvolutionRefused(verdict.findings)
+        stale = all(finding.code in _CURED_BY_REFRESH for finding in verdict.findings if finding.refuses)
+        raise CommitFailed(refusal.message) if stale else refusal
     return verdict
 
 
 async def policy(ctx: Context, scope: Scope, before: TableMetadata | None, after: TableMetadata) -> Policy:
-    """Properties of table and namespace (stricter only), settings of the policy API (nearest last), live waivers.
+    """Properties of the table, its namespace and those above (stricter only), settings of the policy API (nearest
+    last), live waivers.
 
     A strictness property that this very commit removes still holds for it.
     """
     settings = nearest_last(await ctx.store.policy(scope.warehouse, scope.levels, scope.uuid))
     return policy_from(
         after.properties if before is None else {**after.properties, **before.properties},
-        scope.namespace_properties,
+        await inheritance.namespace_properties(ctx, scope.warehouse, scope.levels, scope.namespace_properties),
         [(setting.code, setting.severity) for setting in settings],
         () if scope.uuid is None else await ctx.store.waivers(scope.uuid),
     )

@@ -23,6 +23,8 @@ PATH_PROPERTIES = (
 
 # Most file systems end a name at 255 bytes; this leaves room for what is put behind it.
 _SEGMENT_CHARS = 128
+# An entry of a PostgreSQL index ends at 2,704 bytes; S3 takes keys of 1,024.
+_MAX_BYTES = 2_000
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -41,9 +43,11 @@ def check(ctx: Context, warehouse: Warehouse, location: str, what: str) -> None:
     if not spec_location.is_absolute(location):
         raise BadRequest(f"Invalid {what}: {location!r} is not an absolute location")
     try:
-        spec_location.canonical(location)
+        size = len(spec_location.canonical(location).encode())
     except BadRequest as error:
         raise BadRequest(f"Invalid {what}: {error.message.removeprefix('Invalid location: ')}") from None
+    if size > _MAX_BYTES:
+        raise BadRequest(f"Invalid {what}: it has {size} bytes, and {_MAX_BYTES} are allowed")
     if not may_touch(ctx, warehouse, location):
         raise BadRequest(
             f"Invalid {what}: {location} lies outside warehouse {warehouse.name} ({warehouse.location}). "

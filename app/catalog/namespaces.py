@@ -39,8 +39,7 @@ async def create_namespace(
     async def act(key: Key) -> NamespaceView:
         if not levels:
             raise BadRequest("Invalid namespace: at least one level is needed")
-        for level in levels:
-            names.validate_level(level)
+        names.validate_levels(levels)
         _check_rules(properties)
         if await ctx.store.namespace(home.name, levels) is None:
             _check_location(ctx, home, properties)

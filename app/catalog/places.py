@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.catalog import namespaces
 from app.catalog.context import Context
 from app.errors import AlreadyExists, NoSuchTable, NoSuchView
-from app.ports import Kind, Levels, Namespace, Tabular, Warehouse
+from app.ports import Kind, Levels, Namespace, Pointer, Tabular, Warehouse
 from app.spec import names
 
 
@@ -15,6 +15,14 @@ async def table(ctx: Context, warehouse: Warehouse, levels: Levels, name: str) -
     if row is None or row.kind != "table":
         raise NoSuchTable.named(levels, name)
     return row
+
+
+async def table_pointer(ctx: Context, warehouse: Warehouse, levels: Levels, name: str) -> Pointer:
+    """Where the table of that name points; NoSuchTable as in `table`."""
+    found = await ctx.store.pointer(warehouse.name, levels, name)
+    if found is None or found.kind != "table":
+        raise NoSuchTable.named(levels, name)
+    return found
 
 
 async def view(ctx: Context, warehouse: Warehouse, levels: Levels, name: str) -> Tabular:

@@ -13,6 +13,7 @@ from typing import Any
 
 from app.catalog import chronicles
 from app.catalog.context import Context
+from app.catalog.inheritance import Heritage, nearest
 from app.errors import BadRequest, CommitFailed
 from app.evolution.diff import diff
 from app.evolution.editing import Touch, missing
@@ -70,9 +71,9 @@ class Otherwise(CommitFailed):
 class Turn:
     """One wish on its way through the states of a table, until one of them takes it."""
 
-    def __init__(self, wish: Wish, row: Tabular) -> None:
+    def __init__(self, wish: Wish, namespaces: Heritage) -> None:
         self._wish = wish
-        self._row = row
+        self._namespaces = namespaces
         self._first: Plan | None = None
         self._made: Plan | None = None
 
@@ -135,8 +136,8 @@ class Turn:
     def _plan(self, base: TableMetadata) -> Plan:
         tag = self._wish.tag
         if tag is None:
-            asked = base.properties.get(TAG_PROPERTY, self._row.namespace_properties.get(TAG_PROPERTY, ""))
-            tag = asked.lower() == "true"
+            asked = nearest((base.properties, *self._namespaces), TAG_PROPERTY)
+            tag = asked is not None and asked.lower() == "true"
         return plan(base, self._wish.operations, tag_before_drop=tag)
 
 

@@ -19,7 +19,7 @@ from app.catalog import (
 )
 from app.catalog.answers import Committed, LoadedTable
 from app.catalog.context import Caller, Context
-from app.catalog.documents import Document, Form, read_afresh
+from app.catalog.documents import Document, Form, read_afresh, table_text
 from app.catalog.drafts import Draft
 from app.catalog.journal import scribe
 from app.catalog.judgement import Scope
@@ -28,7 +28,7 @@ from app.errors import AlreadyExists, CommitFailed, IcekeelError, SpecError, Swa
 from app.ports import Levels, Tabular, Warehouse
 from app.rules import Finding
 from app.spec import names
-from app.spec.table import TableMetadata, parse_table_metadata, render_table_metadata, verify_table_metadata
+from app.spec.table import TableMetadata, parse_table_metadata, verify_table_metadata
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ async def unregister_table(ctx: Context, caller: Caller, warehouse: str, levels:
                     await tabulars.remove(ctx, caller, home, row, key, {"file": row.metadata_location})
                 except SwapLost:
                     continue
-                return versions.committed(home, versions.Version(row.metadata_location, document.data))
+                return versions.committed(home, versions.Version(row.metadata_location, document.text))
         raise CommitFailed(tabulars.CROWDED)
 
     async def again(outcome: Outcome) -> Committed:
@@ -132,7 +132,7 @@ def _parse_whole(data: bytes) -> TableMetadata:
     return metadata
 
 
-_WHOLE = Form(_parse_whole, render_table_metadata)
+_WHOLE = Form(_parse_whole, table_text)
 
 
 def _draft(

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from app.catalog import (
     commits,
     drafts,
-    etags,
     locations,
     namespaces,
     pages,
@@ -19,16 +18,17 @@ from app.catalog import (
     versions,
     warehouses,
 )
-from app.catalog.answers import Listed, LoadedTable, NotModified
+from app.catalog.answers import Listed, LoadedTable
 from app.catalog.config import client_config
 from app.catalog.context import Caller, Context
 from app.catalog.drafts import Draft
+from app.catalog.loads import TableLoad, load_table
 from app.catalog.pages import EVERYTHING, PageRequest
 from app.catalog.registrations import register_table, unregister_table
 from app.catalog.replays import Key, Outcome
 from app.commit import tables as commit_tables
-from app.errors import AlreadyExists, BadRequest, NotFound, ObjectMissing
-from app.ports import Levels, Namespace, Tabular, Warehouse
+from app.errors import AlreadyExists
+from app.ports import Levels, Namespace, Warehouse
 from app.spec import location as spec_location
 from app.spec.partition import UnboundPartitionSpec
 from app.spec.schema import Schema
@@ -36,6 +36,7 @@ from app.spec.sort import SortOrder
 from app.spec.table import TableMetadata
 
 __all__ = [
+    "TableLoad",
     "TableRequest",
     "create_table",
     "drop_table",
@@ -46,9 +47,6 @@ __all__ = [
     "table_exists",
     "unregister_table",
 ]
-
-# A pointer that moves and a trimmed file between the two reads of a load: more than twice in a row means it is gone.
-_LOAD_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,42 +105,9 @@ async def create_table(
     return await replays.once(ctx, caller, home, act, again)
 
 
-async def load_table(
-    ctx: Context,
-    caller: Caller,
-    warehouse: str,
-    levels: Levels,
-    name: str,
-    *,
-    snapshots: str = etags.ALL,
-    if_none_match: str | None = None,
-) -> LoadedTable | NotModified:
-    """The table as its pointer names it now, in full (`snapshots` "all") or with referenced snapshots only ("refs").
-
-    NoSuchTable, also for a missing namespace; NotFound when the metadata file has vanished; BadRequest for another
-    `snapshots`. NotModified is answered without reading the document.
-    """
-    if snapshots not in (etags.ALL, etags.REFS):
-        raise BadRequest(f"Invalid snapshots: {snapshots} (use all or refs)")
-    home = await warehouses.warehouse(ctx, warehouse)
-    row = await places.table(ctx, home, levels, name)
-    for _ in range(_LOAD_ATTEMPTS):
-        try:
-            answer = await _load(ctx, home, row, snapshots, if_none_match)
-        except NotFound:
-            newer = await places.table(ctx, home, levels, name)
-            if newer.metadata_location == row.metadata_location:
-                raise
-            row = newer
-            continue
-        ctx.caches.observations.saw(row.uuid, caller.client, caller.client_version, "load", ctx.clock.now_ms())
-        return answer
-    raise NotFound(ObjectMissing(row.metadata_location).message)
-
-
 async def table_exists(ctx: Context, warehouse: str, levels: Levels, name: str) -> None:
     """NoSuchTable unless it exists; the document is not read."""
-    await places.table(ctx, await warehouses.warehouse(ctx, warehouse), levels, name)
+    await places.table_pointer(ctx, await warehouses.warehouse(ctx, warehouse), levels, name)
 
 
 async def drop_table(
@@ -191,21 +156,3 @@ async def _stage(ctx: Context, home: Warehouse, draft: Draft, key: Key) -> Loade
     await ctx.objects.of(home).prepare(draft.file.rsplit("/", 1)[0])
     await units.land(ctx, (), key, {"staged": draft.document.data.decode()})
     return LoadedTable(None, draft.document.data, client_config(home), None, draft.findings)
-
-
-async def _load(
-    ctx: Context, home: Warehouse, row: Tabular, snapshots: str, if_none_match: str | None
-) -> LoadedTable | NotModified:
-    objects, file, limit = ctx.objects.of(home), row.metadata_location, ctx.limits.document_bytes
-    if objects.local and await objects.stat(file) is None:
-        ctx.caches.documents.forget(file)
-        raise NotFound(ObjectMissing(file).message, location=file)
-    config = client_config(home)
-    tag = etags.etag(file, snapshots, config)
-    if etags.matches(if_none_match, tag):
-        return NotModified(tag)
-    if snapshots == etags.REFS:
-        data = await ctx.caches.documents.refs_only(objects, file, limit, uuid=row.uuid)
-    else:
-        data = (await ctx.caches.documents.table(objects, file, limit, uuid=row.uuid)).data
-    return LoadedTable(file, data, config, tag)

@@ -18,6 +18,7 @@ from app.ports import Kind, Levels, Warehouse
 from app.rules import Finding
 from app.spec import location as spec_location
 from app.spec.metadata_file import METADATA_PATH
+from app.spec.text import Text
 
 log = logging.getLogger(__name__)
 
@@ -27,24 +28,24 @@ class Version:
     """One version: its metadata file and the document in it, as JSON."""
 
     file: str
-    data: bytes
+    text: bytes | Text
 
 
 def committed(warehouse: Warehouse, version: Version, findings: tuple[Finding, ...] = ()) -> Committed:
     """The answer of a commit; its tag is good for the next default load."""
     tag = etags.etag(version.file, etags.ALL, client_config(warehouse))
-    return Committed(version.file, version.data, tag, findings)
+    return Committed(version.file, version.text, tag, findings)
 
 
 def loaded(warehouse: Warehouse, version: Version, findings: tuple[Finding, ...] = ()) -> LoadedTable:
     """The answer of a create or register: the table as the next default load would show it."""
     config = client_config(warehouse)
     tag = etags.etag(version.file, etags.ALL, config)
-    return LoadedTable(version.file, version.data, config, tag, findings)
+    return LoadedTable(version.file, version.text, config, tag, findings)
 
 
 def of(draft: Draft) -> Version:
-    return Version(draft.file, draft.document.data)
+    return Version(draft.file, draft.document.text)
 
 
 def outcome(draft: Draft) -> dict[str, Any]:
@@ -83,8 +84,8 @@ async def trim(ctx: Context, warehouse: Warehouse, draft: Draft) -> None:
 async def _version(ctx: Context, warehouse: Warehouse, file: str, kind: Kind) -> Version:
     objects, documents, limit = ctx.objects.of(warehouse), ctx.caches.documents, ctx.limits.document_bytes
     if kind == "table":
-        return Version(file, (await documents.table(objects, file, limit)).data)
-    return Version(file, (await documents.view(objects, file, limit)).data)
+        return Version(file, (await documents.table(objects, file, limit)).text)
+    return Version(file, (await documents.view(objects, file, limit)).text)
 
 
 def _homes(draft: Draft, properties: Mapping[str, str]) -> list[str]:

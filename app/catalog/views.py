@@ -79,12 +79,12 @@ async def load_view(ctx: Context, caller: Caller, warehouse: str, levels: Levels
     home = await warehouses.warehouse(ctx, warehouse)
     row = await places.view(ctx, home, levels, name)
     objects, file = ctx.objects.of(home), row.metadata_location
-    if objects.local and await objects.stat(file) is None:
+    if objects.vanished(file):
         ctx.caches.documents.forget(file)
         raise NotFound(ObjectMissing(file).message, location=file)
     document = await ctx.caches.documents.view(objects, file, ctx.limits.document_bytes, uuid=row.uuid)
     ctx.caches.observations.saw(row.uuid, caller.client, caller.client_version, "load", ctx.clock.now_ms())
-    return LoadedView(file, document.data, view_config(home))
+    return LoadedView(file, document.text, view_config(home))
 
 
 async def view_exists(ctx: Context, warehouse: str, levels: Levels, name: str) -> None:
@@ -266,7 +266,7 @@ def _rendered(metadata: ViewMetadata) -> Document[ViewMetadata]:
 
 
 def _loaded(warehouse: Warehouse, version: Version) -> LoadedView:
-    return LoadedView(version.file, version.data, view_config(warehouse))
+    return LoadedView(version.file, version.text, view_config(warehouse))
 
 
 def _again(ctx: Context, home: Warehouse, levels: Levels, name: str) -> replays.Again[LoadedView]:

@@ -52,10 +52,13 @@ class WarehouseChange:
 
 async def warehouse(ctx: Context, name: str) -> Warehouse:
     """The warehouse for a read, at most `Limits.warehouse_ttl_ms` old; NoSuchWarehouse is never from memory."""
+    return held_warehouse(ctx, name) or await fresh_warehouse(ctx, name)
+
+
+def held_warehouse(ctx: Context, name: str) -> Warehouse | None:
+    """The warehouse for a read, if it is known and fresh enough."""
     held = ctx.caches.warehouses.get(name)
-    if held is not None and ctx.clock.monotonic() < held[0]:
-        return held[1]
-    return await fresh_warehouse(ctx, name)
+    return held[1] if held is not None and ctx.clock.monotonic() < held[0] else None
 
 
 async def fresh_warehouse(ctx: Context, name: str) -> Warehouse:

@@ -174,7 +174,7 @@ class MetadataFile:
             return Assessment("not-checked", base, str(self._path), stale.message)
         except BadRequest as fault:
             return Assessment("incompatible", base, str(self._path), fault.message)
-        policy = policy_from({**after.properties, **base.properties}, {})
+        policy = policy_from({**after.properties, **base.properties}, ())
         verdict = judge(base, after, Evidence(now_ms=base.last_updated_ms), policy, base.last_updated_ms)
         return assess(base, str(self._path), after, verdict.findings)
 

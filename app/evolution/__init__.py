@@ -7,14 +7,28 @@ in `reading` alone, and the rules put it into words. A rule judges only what a c
 
 from app.evolution import (
     defaults,
+    formats,
     ids,
     lifecycle,
     names,
     nullability,
     references,
+    snapshots,
     structure,
     types,
     usage,
 )
 
-__all__ = ["defaults", "ids", "lifecycle", "names", "nullability", "references", "structure", "types", "usage"]
+__all__ = [
+    "defaults",
+    "formats",
+    "ids",
+    "lifecycle",
+    "names",
+    "nullability",
+    "references",
+    "snapshots",
+    "structure",
+    "types",
+    "usage",
+]

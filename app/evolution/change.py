@@ -12,7 +12,7 @@ import msgspec
 
 from app.evolution.diff import Delta, SchemaDiff, Slot, diff
 from app.evolution.lineage import Lineage, arrivals, branches_moved, lineage, retained_schema_id
-from app.evolution.reading import Against, Conflict, Law, Pair, conflicts, slot_of
+from app.evolution.reading import Against, Conflict, Law, Pair, conflicts, misread, slot_of
 from app.spec.partition import PartitionSpec
 from app.spec.schema import Schema
 from app.spec.snapshot import Snapshot
@@ -299,13 +299,7 @@ class Change:
 
     def misread(self, schema: Schema) -> tuple[Pair, ...]:
         """Every field that files written under `schema` cannot be read as."""
-        against = Against(schema.schema_id)
-        out = []
-        for delta in diff(schema, self.after).deltas.values():
-            found = conflicts(self.law, delta, schema, self.after)
-            if found:
-                out.append(Pair(delta.before, delta.after, found, against))
-        return tuple(out)
+        return misread(self.law, schema, self.after)
 
     @cached_property
     def added_specs(self) -> tuple[PartitionSpec, ...]:

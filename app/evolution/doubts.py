@@ -8,7 +8,7 @@ import msgspec
 
 from app.evolution.change import Change
 from app.evolution.diff import Delta, Slot, diff
-from app.evolution.forgotten import Gap, born_after, gap
+from app.evolution.forgotten import Gap, born_after, gap, horizon
 from app.evolution.lineage import LooseEnd, loose_ends, strange_ends
 from app.evolution.reading import Against, Pair, conflicts, slot_of
 from app.spec.schema import Schema
@@ -50,8 +50,8 @@ def unsettled(change: Change) -> Iterator[Doubt]:
 def strange(change: Change) -> Iterator[Doubt]:
     """Fields that clash with the unknown past which a branch newly comes to.
 
-    Files there may be written under every retained schema, and under those that are gone if the field is older than
-    the last known snapshot's schema.
+    Files there may be written under every retained schema, and under those that are gone if the field surely was there
+    before the last known snapshot.
     """
     if not change.takes_effect or change.previous is None:
         return
@@ -67,12 +67,12 @@ def strange(change: Change) -> Iterator[Doubt]:
 def _clash(change: Change, slot: Slot, end: LooseEnd) -> Doubt | None:
     for schema, earlier in change.definitions(slot.field_id):
         found = conflicts(change.law, Delta(earlier, slot), schema, change.after)
-        if found and _may_lie_behind(change, schema, end):
+        if found and may_lie_behind(change, schema, end):
             return Doubt(slot, end, clash=Pair(earlier, slot, found, Against(schema.schema_id)))
     return None
 
 
-def _may_lie_behind(change: Change, schema: Schema, end: LooseEnd) -> bool:
+def may_lie_behind(change: Change, schema: Schema, end: LooseEnd) -> bool:
     """Whether files of the lost past may be written under the schema: those of the known part could read it all."""
     for schema_id in end.schema_ids:
         later = change.current.schemas.get(schema_id)
@@ -85,8 +85,9 @@ def _may_lie_behind(change: Change, schema: Schema, end: LooseEnd) -> bool:
 
 
 def _hole(previous: TableMetadata, slot: Slot, end: LooseEnd) -> Doubt | None:
-    at = end.snapshot.schema_id
-    if at is None or at not in previous.schemas or born_after(previous, slot.field_id) >= at:
+    if end.snapshot.schema_id not in previous.schemas:
+        return None
+    if born_after(previous, slot.field_id) >= horizon(previous, end.snapshot):
         return None
     missing = gap(previous, slot.field_id)
     return None if missing is None else Doubt(slot, end, gap=missing)

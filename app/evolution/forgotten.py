@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from app.spec.schema_counter import highest_schema_id
+from app.spec.snapshot import Snapshot
 from app.spec.table import TableMetadata
 
 _NONE: Final = -1
@@ -38,6 +39,21 @@ def born_after(table: TableMetadata, field_id: int) -> int:
             break
         found = schema_id
     return found
+
+
+def horizon(table: TableMetadata, snapshot: Snapshot) -> int:
+    """The youngest schema that surely existed when the snapshot was written, -1 when nothing tells.
+
+    Its own schema says little: a change that is taken back makes an old schema current again. But other snapshots from
+    before it may name younger ones.
+    """
+    when = (snapshot.sequence_number, snapshot.timestamp_ms)
+    named = (
+        other.schema_id
+        for other in (*table.snapshots, snapshot)
+        if other.schema_id is not None and (other.sequence_number, other.timestamp_ms) <= when
+    )
+    return max(named, default=_NONE)
 
 
 def gap(table: TableMetadata, field_id: int) -> Gap | None:

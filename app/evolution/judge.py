@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from app.evolution.change import Change, Evidence
-from app.evolution.lineage import arrivals, retained_schema_id, strange_ends
+from app.evolution.lineage import arrivals, builds_on_its_own, newcomers, retained_schema_id, strange_ends
 from app.evolution.policy import asks_for_rules
 from app.evolution.registry import RULES
 from app.rules import Fault, Policy, Rule, Severity, Verdict, verdict
@@ -21,6 +21,7 @@ DEFINITION_RULES: Final = frozenset(
         "ICE103",
         "ICE104",
         "ICE209",
+        "ICE210",
         "ICE304",
         "ICE305",
         "ICE306",
@@ -45,7 +46,8 @@ def judge(
 
     Only what the commit introduces is judged; what a table arrived with never refuses a commit. `now_ms` (epoch
     milliseconds) decides which waivers hold. A table that arrives by registration is not to be judged. When neither
-    schemas, specs, orders and format version nor the schema of a branch changed, this returns at once.
+    schemas, specs, orders and format version nor the schema of a branch changed, and new snapshots build on the schema
+    of their parents, this returns at once.
     """
     if previous is not None and _untouched(previous, current):
         return _NOTHING
@@ -93,5 +95,8 @@ def _untouched(previous: TableMetadata, current: TableMetadata) -> bool:
         return False
     for _, snapshot in arrivals(previous, current):
         if retained_schema_id(current, snapshot) not in (None, current.current_schema_id):
+            return False
+    for snapshot in newcomers(previous, current):
+        if snapshot.snapshot_id in previous.snapshots or not builds_on_its_own(previous, snapshot):
             return False
     return next(strange_ends(previous, current), None) is None

@@ -166,11 +166,13 @@ def arrivals(previous: TableMetadata | None, current: TableMetadata) -> Iterator
 
     A plain append costs one step, a rollback the steps between the two heads.
     """
+    if previous is not None and recycles(previous, current):
+        previous = None
     if previous is not None and previous.refs is current.refs:
         return
     before = {} if previous is None else _branches(previous)
     heads = frozenset(before.values())
-    past = _Past(previous) if previous is not None else None
+    past = Reached(previous) if previous is not None else None
     seen: set[int] = set()
     for name, ref in current.refs.items():
         if not ref.is_branch or before.get(name) == ref.snapshot_id:
@@ -182,6 +184,40 @@ def arrivals(previous: TableMetadata | None, current: TableMetadata) -> Iterator
                 break
             seen.add(snapshot.snapshot_id)
             yield name, snapshot
+
+
+def newcomers(previous: TableMetadata | None, current: TableMetadata) -> Iterator[Snapshot]:
+    """Snapshots that the earlier version does not list, or lists as something else. A plain append costs one step."""
+    if previous is None:
+        yield from current.snapshots
+    elif previous.snapshots is not current.snapshots:
+        for snapshot in current.snapshots.since(previous.snapshots):
+            known = previous.snapshots.get(snapshot.snapshot_id)
+            if known is not snapshot and known != snapshot:
+                yield snapshot
+
+
+def recycles(previous: TableMetadata, current: TableMetadata) -> bool:
+    """Whether a snapshot ID names another snapshot than before: removed and added by one commit. Then IDs say nothing
+    about what branches held."""
+    return any(snapshot.snapshot_id in previous.snapshots for snapshot in newcomers(previous, current))
+
+
+def builds_on_its_own(previous: TableMetadata, snapshot: Snapshot) -> bool:
+    """Whether a new snapshot plainly reads all that it takes over, told without a walk.
+
+    It names no schema or no parent, or its parent names the same schema, or the parent is a branch's head and the
+    schema is the one that branches were read with before.
+    """
+    parent_id, schema_id = snapshot.parent_snapshot_id, snapshot.schema_id
+    if schema_id is None or parent_id is None:
+        return True
+    parent = previous.snapshots.get(parent_id)
+    if parent is None:
+        return False
+    if parent.schema_id == schema_id:
+        return True
+    return schema_id == previous.current_schema_id and parent_id in _branches(previous).values()
 
 
 def loose_ends(table: TableMetadata) -> Iterator[LooseEnd]:
@@ -199,10 +235,13 @@ def strange_ends(previous: TableMetadata | None, current: TableMetadata) -> Iter
     What branches held before needs no second look. A listed snapshot that names no schema counts as written under the
     current one, as readers take it.
     """
-    if previous is None or previous.refs is current.refs:
+    if previous is None:
         return
-    before = _branches(previous)
-    past = _Past(previous)
+    recycled = recycles(previous, current)
+    if previous.refs is current.refs and not recycled:
+        return
+    before = {} if recycled else _branches(previous)
+    past = Reached(None if recycled else previous)
     for name, ref in current.refs.items():
         if ref.is_branch and before.get(name) != ref.snapshot_id:
             end = _loose_end(current, name, ref.snapshot_id, past)
@@ -210,7 +249,7 @@ def strange_ends(previous: TableMetadata | None, current: TableMetadata) -> Iter
                 yield end
 
 
-def _loose_end(table: TableMetadata, branch: str, start: int, past: _Past | None) -> LooseEnd | None:
+def _loose_end(table: TableMetadata, branch: str, start: int, past: Reached | None) -> LooseEnd | None:
     """Where the history from `start` becomes unknown; with `past`, only beyond what branches held before."""
     schema_ids: set[int] = set()
     last: Snapshot | None = None
@@ -230,15 +269,17 @@ def _loose_end(table: TableMetadata, branch: str, start: int, past: _Past | None
     return LooseEnd(branch, last, frozenset(schema_ids))
 
 
-class _Past:
-    """The snapshots that branches of an earlier version reach, looked up no further back than the answer needs."""
+class Reached:
+    """The snapshots that a table's branches reach, looked up no further back than the answer needs."""
 
-    def __init__(self, table: TableMetadata) -> None:
+    def __init__(self, table: TableMetadata | None) -> None:
         self._table = table
         self._seen: set[int] = set()
         self._unseen = self._histories()
 
     def _histories(self) -> Iterator[int]:
+        if self._table is None:
+            return
         for snapshot_id in _branches(self._table).values():
             for snapshot in self._table.snapshots.ancestry(snapshot_id):
                 if snapshot.snapshot_id in self._seen:
@@ -249,4 +290,6 @@ class _Past:
     def __contains__(self, snapshot_id: int) -> bool:
         if snapshot_id in self._seen:
             return True
-        return snapshot_id in self._table.snapshots and any(found == snapshot_id for found in self._unseen)
+        if self._table is None or snapshot_id not in self._table.snapshots:
+            return False
+        return any(found == snapshot_id for found in self._unseen)

@@ -15,12 +15,13 @@ tightens: a value below the rule's level has no effect."""
 
 def policy_from(
     properties_of_table: Mapping[str, str],
-    properties_of_namespace: Mapping[str, str],
+    properties_of_namespaces: Iterable[Mapping[str, str]],
     settings: Iterable[tuple[str, Severity | str | None]] = (),
     waivers: Iterable[Waiver] = (),
 ) -> Policy:
     """The effective policy.
 
+    `properties_of_namespaces` are those of the table's namespace and all above it; the strictest value holds.
     `settings` are (code, severity) pairs of the policy API, the nearest scope last; None takes an earlier one back.
     Unknown codes and severities are left out: properties are opaque, and a server may be older than a setting.
     """
@@ -32,7 +33,7 @@ def policy_from(
         elif severity is not None:
             chosen[code.upper()] = severity
     tightened: dict[str, Severity] = {}
-    for properties in (properties_of_namespace, properties_of_table):
+    for properties in (*properties_of_namespaces, properties_of_table):
         for code, severity in tightenings(properties).items():
             tightened[code] = severity.stricter(tightened.get(code, Severity.OFF))
     return Policy(set_by_api=chosen, tightened=tightened, waivers=tuple(waivers))

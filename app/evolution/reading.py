@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from app.evolution.diff import Delta, Slot, same_type
+from app.evolution.diff import Delta, Slot, diff, same_type
 from app.evolution.promotion import changes_output, outgrows, promotable
 from app.spec.partition import PartitionField, PartitionSpec
 from app.spec.schema import Schema
@@ -104,6 +104,17 @@ def conflicts(law: Law, delta: Delta, before: Schema, after: Schema) -> tuple[Co
     if readable and not same_default(old, new):
         found.append(Conflict.DEFAULT_CHANGED)
     return tuple(found)
+
+
+def misread(law: Law, before: Schema, after: Schema) -> tuple[Pair, ...]:
+    """Every field of `after` that files written under `before` cannot be read as."""
+    against = Against(before.schema_id)
+    out = []
+    for delta in diff(before, after).deltas.values():
+        found = conflicts(law, delta, before, after)
+        if found:
+            out.append(Pair(delta.before, delta.after, found, against))
+    return tuple(out)
 
 
 def same_default(old: Slot, new: Slot) -> bool:

@@ -12,7 +12,7 @@ from app.evolution.policy import misspelt
 from app.evolution.registry import RULES
 from app.rules import Fault, Severity
 from app.spec.name_mapping import NAME_MAPPING_PROPERTY, NameMapping, parse_name_mapping
-from app.spec.types import DateType, TimestampNsType, TimestamptzNsType, UnknownType
+from app.spec.types import DateType, TimestampNsType, TimestamptzNsType
 
 
 @RULES.rule("ICE601", "column-positions-shifted", spec="Schema Evolution", default=Severity.WARN)
@@ -139,10 +139,12 @@ def promotion_ahead_of_readers(change: Change) -> Iterator[Fault]:
     """A promotion is legal in format version 3, but readers lag behind.
 
     Checks
-        No date is promoted to timestamp or timestamp_ns and no unknown column to another type.
+        No date is promoted to timestamp or timestamp_ns. A promotion of an unknown column is not reported: no file
+        stores such a column, so every reader finds it missing and answers null.
     Why it matters
-        Java readers, PyIceberg and iceberg-rust choose a decoder by the type in the file and do not know these two
-        promotions yet: reading an old file fails, and a 4-byte bound of a date is taken for microseconds.
+        Java's Parquet readers (up to 1.11) choose the decoder by the type in the file, PyIceberg (up to 0.12) and
+        iceberg-rust (up to 0.10) refuse the pair of types. Reading an old file fails, and Java takes a 4-byte bound of
+        a date for microseconds, so that scans may skip files that match.
     Example
         On v3, `4: d date` to timestamp is accepted and reported.
     What to do
@@ -154,20 +156,19 @@ def promotion_ahead_of_readers(change: Change) -> Iterator[Fault]:
         return
     for delta in change.introduced:
         before, after = delta.before, delta.after
-        if before is None or after is None or not delta.retyped:
+        if before is None or after is None or not delta.retyped or not isinstance(before.type, DateType):
             continue
-        if isinstance(before.type, (DateType, UnknownType)):
-            yield Fault(
-                text=(
-                    f"{after.label} goes from {before.type} to {after.type}, which Java readers, PyIceberg and "
-                    f"iceberg-rust cannot follow in old files yet"
-                ),
-                fix="Test each reader with a file from before the change, or add a new column instead.",
-                field_id=after.field_id,
-                path=after.path,
-                before=str(before.type),
-                after=str(after.type),
-            )
+        yield Fault(
+            text=(
+                f"{after.label} goes from {before.type} to {after.type}, which Java readers, PyIceberg and "
+                f"iceberg-rust cannot follow in old files yet"
+            ),
+            fix="Test each reader with a file from before the change, or add a new column instead.",
+            field_id=after.field_id,
+            path=after.path,
+            before=str(before.type),
+            after=str(after.type),
+        )
 
 
 @RULES.rule("ICE605", "default-ahead-of-readers", spec="Default values", default=Severity.WARN)
@@ -178,8 +179,8 @@ def default_ahead_of_readers(change: Change) -> Iterator[Fault]:
         No nanosecond timestamp gets a default, and no required column is added that old rows fill from an
         initial-default.
     Why it matters
-        PyIceberg cannot load a schema with a default on timestamp_ns or timestamptz_ns. And an engine that does not
-        know initial-default returns null in a required column, or fails, on every old file.
+        PyIceberg (up to 0.12) cannot load a schema with a default on timestamp_ns or timestamptz_ns. And an engine
+        that does not know initial-default returns null in a required column, or fails, on every old file.
     Example
         Adding `12: region required string` with both defaults is accepted and reported.
     What to do

@@ -64,8 +64,15 @@ class LocalObjects:
     async def read_range(self, location: str, start: int, length: int) -> bytes:
         return await self._run(self._read, location, start, length, None)
 
+    def vanished(self, location: str) -> bool:
+        """For every load: `access` costs half of what `stat` does, which has a say only when something is amiss."""
+        return not os.access(local_path(location), os.F_OK) and self._stat(location) is None
+
     async def stat(self, location: str) -> ObjectStat | None:
-        """Inline: one system call, about a microsecond, against fifty for a hop to a thread."""
+        """Inline: one system call, a few microseconds, against fifty for a hop to a thread."""
+        return self._stat(location)
+
+    def _stat(self, location: str) -> ObjectStat | None:
         try:
             found = os.stat(local_path(location))
         except OSError as fault:

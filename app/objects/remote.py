@@ -44,6 +44,9 @@ class RemoteObjects:
             )
         return bytes(await _reading(location, found.bytes_async()))
 
+    def vanished(self, location: str) -> bool:
+        return False
+
     async def read_range(self, location: str, start: int, length: int) -> bytes:
         client, key = self._find(location)
         if length == 0:

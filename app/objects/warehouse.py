@@ -72,6 +72,9 @@ class RoutedObjects:
     async def stat(self, location: str) -> ObjectStat | None:
         return await self._of(location).stat(location)
 
+    def vanished(self, location: str) -> bool:
+        return self._of(location).vanished(location)
+
     async def create(self, location: str, data: bytes) -> None:
         await self._of(location).create(location, data)
 

@@ -44,7 +44,7 @@ def encrypted_key_from_json(value: Json, path: str) -> EncryptedKey:
 
 def parse_encryption_keys(raw: msgspec.Raw, path: str) -> tuple[EncryptedKey, ...]:
     """The `encryption-keys` array of a stored document; texts stay as they are."""
-    keys = tuple(parse_array(raw.copy(), path, EncryptedKey)[0])
+    keys = tuple(parse_array(raw.copy(), path, EncryptedKey))
     for at, key in enumerate(keys):
         _check(key, f"{path}[{at}]")
     return keys

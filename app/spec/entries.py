@@ -2,21 +2,21 @@
 
 A table's snapshots, snapshot log and metadata log only grow at their end, and a commit must cost what it changed.
 An `Entries` is a length over a shared tape: the version at the tip appends in place, any other copies first. The
-tape keeps the entries of the past joined as one piece of JSON, so rendering joins a few big pieces.
+tape keeps the entries of the past as chunks of text, which versions share too; the last ones are loose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, compress, islice
 from operator import attrgetter
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import msgspec
 
+from app.spec.text import CHUNK_BYTES, Chunk, Piece, merged
 from app.spec.typed import convert_typed, decode_typed
-
-Piece = bytes | memoryview
 
 
 class Entry(Protocol):
@@ -33,19 +33,32 @@ class Entry(Protocol):
 E = TypeVar("E", bound=Entry)
 X = TypeVar("X", bound=msgspec.Struct)
 
-# Entries appended one by one stay separate pieces until there are this many: joining earlier would copy the whole
-# past on each commit, much later would make each rendering join many small pieces.
+# Entries appended one by one stay loose until there are this many, or this many bytes of them: they are joined, and
+# compressed, anew for each version. Sealing earlier would make many small chunks.
 LOOSE_LIMIT = 256
+_LOOSE_BYTES = 32 << 10
+# Chunks at the end that are smaller than this are merged once they are as large together.
+_SMALL_BYTES = CHUNK_BYTES // 2
+
+
+class Sealed(NamedTuple):
+    """The text of the entries up to number `end`, from where the chunk before ends, each with the comma behind it.
+
+    So it is for versions that are longer than `end`: no chunk holds the last entry.
+    """
+
+    end: int
+    chunk: Chunk
 
 
 class Tape(Generic[E]):
-    """What versions share. `joined` is (n, JSON text of the first n entries, comma-separated)."""
+    """What versions share. `sealed` is replaced, never changed: threads may render versions at the same time."""
 
-    __slots__ = ("items", "joined", "positions")
+    __slots__ = ("items", "positions", "sealed")
 
-    def __init__(self, items: list[E], joined: tuple[int, Piece], positions: dict[int, int]) -> None:
+    def __init__(self, items: list[E], sealed: tuple[Sealed, ...], positions: dict[int, int]) -> None:
         self.items = items
-        self.joined = joined
+        self.sealed = sealed
         self.positions = positions
 
 
@@ -56,13 +69,11 @@ class Entries(Generic[E]):
 
     key_name: ClassVar[str | None] = None
 
-    def __init__(self, items: Iterable[E] = (), joined: Piece | None = None) -> None:
-        """`joined` is the JSON text of all `items` without brackets, when it is at hand."""
+    def __init__(self, items: Iterable[E] = (), sealed: Sequence[Sealed] = ()) -> None:
+        """`sealed` is text of the first `items` when it is at hand."""
         listed = list(items)
         self._length = len(listed)
-        self._tape: Tape[E] = Tape(
-            listed, (len(listed), joined) if joined is not None else (0, b""), self._positions(listed)
-        )
+        self._tape: Tape[E] = Tape(listed, tuple(sealed), self._positions(listed))
 
     @classmethod
     def _positions(cls, items: list[E]) -> dict[int, int]:
@@ -117,8 +128,8 @@ class Entries(Generic[E]):
             won = tape.items[length] is entry
         if not won:
             items = tape.items[:length]
-            joined = tape.joined if tape.joined[0] <= length else (0, b"")
-            tape = Tape(items, joined, self._positions(items))
+            sealed = tuple([run for run in tape.sealed if run.end <= length])
+            tape = Tape(items, sealed, self._positions(items))
             items.append(entry)
         if self.key_name is not None:
             tape.positions[getattr(entry, self.key_name)] = length
@@ -129,33 +140,95 @@ class Entries(Generic[E]):
 
         When most are gone, the texts of the others are copied, so that the document they are part of can be freed.
         """
-        return self._reduced([item for item in self if kept(item)])
+        return self._reduced([kept(item) for item in self])
 
     def after(self, count: int) -> Self:
         """Without the first `count` entries. Linear; texts are copied as in `keep`."""
-        return self._reduced(self._tape.items[count : self._length])
+        count = min(count, self._length)
+        return self._reduced([False] * count + [True] * (self._length - count))
 
-    def _reduced(self, items: list[E]) -> Self:
-        if len(items) == self._length:
+    def _reduced(self, wanted: list[bool]) -> Self:
+        """The entries marked in `wanted`. Chunks that keep all of theirs stay, the others are written anew."""
+        size = sum(wanted)
+        if size == self._length:
             return self
-        if 2 * len(items) < self._length:
-            items = [item.detached() for item in items]
-        return type(self)(items)
+        detach = 2 * size < self._length
+        items: list[E] = []
+        sealed: list[Sealed] = []
+        start = done = 0
+        for end, chunk in self._sealed():
+            untouched = all(wanted[start:end])
+            if untouched and (done == len(items) or len(chunk) >= _LOOSE_BYTES):
+                # The chunk stays as it is; what was left of those before it becomes chunks of its own.
+                sealed += _seal(items, done, len(items))
+                done = len(items) + end - start
+                sealed.append(Sealed(done, chunk.detached() if detach else chunk))
+            items += self._taken(wanted, start, end, detach)
+            start = end
+        items += self._taken(wanted, start, self._length, detach)
+        while sealed and sealed[-1].end >= size:
+            sealed.pop()
+        return type(self)(items, sealed)
 
-    def render(self) -> list[Piece]:
-        """The JSON array, in few pieces to be joined: the past is one of them."""
-        count, joined = self._tape.joined
-        length = self._length
-        if count == length:
-            return [b"[", joined, b"]"]
-        start = count if count < length else 0
-        loose = b",".join([memoryview(item.body) for item in self._tape.items[start:length]])
-        past: list[Piece] = [joined, b","] if start else []
-        if count == 0 or length - count >= LOOSE_LIMIT:
-            loose = b"".join((*past, loose))
-            self._tape.joined = (length, loose)
-            past = []
-        return [b"[", *past, loose, b"]"]
+    def _taken(self, wanted: list[bool], start: int, end: int, detach: bool) -> list[E]:
+        taken = compress(self._tape.items[start:end], wanted[start:end])
+        return [item.detached() for item in taken] if detach else list(taken)
+
+    def _sealed(self) -> tuple[Sealed, ...]:
+        """The chunks of the tape that end before this version's last entry."""
+        sealed = self._tape.sealed
+        used = len(sealed)
+        while used and sealed[used - 1].end >= self._length:
+            used -= 1
+        return sealed if used == len(sealed) else sealed[:used]
+
+    @property
+    def loose(self) -> int:
+        """How many entries `parts` would have to join."""
+        sealed = self._sealed()
+        return self._length - (sealed[-1].end if sealed else 0)
+
+    def parts(self) -> list[Piece | Chunk]:
+        """The JSON array: the past as the chunks that other versions have too, and what is loose."""
+        sealed = self._sealed()
+        start = sealed[-1].end if sealed else 0
+        loose = _joined(self._tape.items[start : self._length])
+        if self._length - start > LOOSE_LIMIT or len(loose) > _LOOSE_BYTES:
+            newest = _seal(self._tape.items, start, self._length - 1)
+            tip = sealed is self._tape.sealed
+            sealed = _tidied((*sealed, *newest))
+            if tip:
+                self._tape.sealed = sealed
+            loose = _joined(self._tape.items[self._length - 1 : self._length])
+        return [b"[", *[run.chunk for run in sealed], loose, b"]"]
+
+
+def _joined(items: Sequence[Entry]) -> bytes:
+    return b",".join([memoryview(item.body) for item in items])
+
+
+def _seal(items: Sequence[Entry], start: int, end: int) -> list[Sealed]:
+    """Chunks for the entries from `start` to `end`."""
+    sealed: list[Sealed] = []
+    while start < end:
+        upto, size = start, 0
+        while upto < end and (upto == start or size < CHUNK_BYTES):
+            size += len(items[upto].body) + 1
+            upto += 1
+        sealed.append(Sealed(upto, Chunk(_joined(items[start:upto]) + b",")))
+        start = upto
+    return sealed
+
+
+def _tidied(sealed: tuple[Sealed, ...]) -> tuple[Sealed, ...]:
+    """With the small chunks at the end as one, as soon as they are together no longer small."""
+    first, size = len(sealed), 0
+    while first and len(sealed[first - 1].chunk) < _SMALL_BYTES:
+        first -= 1
+        size += len(sealed[first].chunk)
+    if size < _SMALL_BYTES:
+        return sealed
+    return (*sealed[:first], Sealed(sealed[-1].end, merged([run.chunk for run in sealed[first:]])))
 
 
 _TEXTS = msgspec.json.Decoder(list[msgspec.Raw])
@@ -172,8 +245,8 @@ def kebab(name: str) -> str:
     return BODY if name == "body" else name.replace("_", "-")
 
 
-def parse_array(raw: msgspec.Raw, path: str, kind: type[X]) -> tuple[list[X], Piece]:
-    """The elements of a JSON array as index structs, each given its own text as `body`, and the text in the brackets.
+def parse_array(raw: msgspec.Raw, path: str, kind: type[X]) -> list[X]:
+    """The elements of a JSON array as index structs, each given its own text as `body`.
 
     Nothing is copied: the texts are views into the document. SpecError names the element at fault.
     """
@@ -185,4 +258,19 @@ def parse_array(raw: msgspec.Raw, path: str, kind: type[X]) -> tuple[list[X], Pi
         items = [convert_typed(item, kind, f"{path}[{at}]") for at, item in enumerate(listed)]
     for item, text in zip(items, _TEXTS.decode(raw), strict=True):
         msgspec.structs.force_setattr(item, "body", text)
-    return items, memoryview(raw)[1:-1] if items else b""
+    return items
+
+
+def sealed_text(raw: msgspec.Raw, items: Sequence[Entry]) -> list[Sealed]:
+    """Chunks that are views into the text of an array; none if there is white space between its `items`."""
+    if len(items) < 2:
+        return []
+    ends = list(accumulate([len(item.body) + 1 for item in items]))
+    if ends[-1] + 1 != len(raw):
+        return []
+    view, sealed, start = memoryview(raw)[1:], [], 0
+    while start < ends[-2]:
+        count = min(bisect_left(ends, start + CHUNK_BYTES) + 1, len(items) - 1)
+        sealed.append(Sealed(count, Chunk(view[start : ends[count - 1]])))
+        start = ends[count - 1]
+    return sealed

@@ -7,7 +7,7 @@ from itertools import islice
 import msgspec
 
 from app.spec.codec import encode
-from app.spec.entries import NO_TEXT, Entries, kebab, parse_array
+from app.spec.entries import NO_TEXT, Entries, kebab, parse_array, sealed_text
 from app.spec.typed import Int64
 
 
@@ -59,9 +59,10 @@ class MetadataLog(Entries[MetadataLogEntry]):
 
 
 def parse_snapshot_log(raw: msgspec.Raw, path: str) -> SnapshotLog:
-    return SnapshotLog(*parse_array(raw, path, SnapshotLogEntry))
+    items = parse_array(raw, path, SnapshotLogEntry)
+    return SnapshotLog(items, sealed_text(raw, items))
 
 
 def parse_metadata_log(raw: msgspec.Raw, path: str) -> MetadataLog:
     # Few and long-lived entries: as views they would keep a large document in memory.
-    return MetadataLog(*parse_array(raw.copy(), path, MetadataLogEntry))
+    return MetadataLog(parse_array(raw.copy(), path, MetadataLogEntry))

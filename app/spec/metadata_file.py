@@ -6,17 +6,22 @@ Two historic names mean gzip: `x.gz.metadata.json` (written here) and `x.metadat
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Mapping
+from typing import cast
+
+from isal import isal_zlib
 
 from app.errors import PayloadTooLarge, SpecError
 from app.spec.location import join, strip_trailing_slash
+from app.spec.text import LEVEL, Text
 
 METADATA_PATH = "write.metadata.path"
 COMPRESSION = "write.metadata.compression-codec"
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_GZIP_LEVEL = 6
+_GZIP = 16 + isal_zlib.MAX_WBITS
+# Its type hints call this class an instance.
+_Damaged = cast(type[Exception], isal_zlib.error)
 _VERSION = re.compile(r"v?(\d{1,9})(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
 
@@ -26,11 +31,13 @@ def is_gzip_name(location: str) -> bool:
     return name.endswith((".gz.metadata.json", ".metadata.json.gz"))
 
 
-def encode(metadata: bytes, location: str) -> bytes:
-    """The bytes to store at `location`: gzip if its name says so. Equal input gives equal bytes."""
+def encode(metadata: bytes | Text, location: str) -> bytes:
+    """The bytes to store at `location`: gzip, of one member, if its name says so."""
     if not is_gzip_name(location):
-        return metadata
-    packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+        return metadata if isinstance(metadata, bytes) else metadata.joined()
+    if isinstance(metadata, Text):
+        return b"".join(metadata.deflated().member())
+    packer = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, _GZIP)
     return packer.compress(metadata) + packer.flush()
 
 
@@ -47,7 +54,7 @@ def decode(data: bytes, location: str, *, limit: int | None = None) -> bytes:
     size = 0
     try:
         while data:  # gzip members may be concatenated
-            unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
+            unpacker = isal_zlib.decompressobj(_GZIP)
             out.append(unpacker.decompress(data, 0 if limit is None else limit - size + 1))
             size += len(out[-1])
             if limit is not None and size > limit:
@@ -55,7 +62,7 @@ def decode(data: bytes, location: str, *, limit: int | None = None) -> bytes:
             if not unpacker.eof:
                 raise SpecError(f"Truncated gzip file: {location}")
             data = unpacker.unused_data
-    except zlib.error as error:
+    except _Damaged as error:
         raise SpecError(f"Damaged gzip file: {location}") from error
     return b"".join(out)
 

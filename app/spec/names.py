@@ -1,7 +1,8 @@
 """Names of namespaces, tables and views, and the separator that joins namespace levels in one URL segment.
 
 Names are case sensitive and almost free: dots, slashes, blanks and any script are allowed. Refused is only what no
-later request or path could carry: the empty name, control characters, lone surrogates, `.` and `..`.
+later request, path or index could carry: the empty name, control characters, lone surrogates, `.` and `..`, and names
+of thousands of bytes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,10 @@ from app.errors import BadRequest
 
 SEPARATOR = "\x1f"
 """Joins namespace levels in a URL segment or query value (percent-encoded as %1F); never part of a name."""
+
+MAX_BYTES = 1_000
+"""In UTF-8, of a name and of a whole namespace with its separators. An entry of a PostgreSQL index ends at 2,704 bytes,
+and one holds a namespace beside its parent."""
 
 _UNUSABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -32,6 +37,7 @@ def validate_levels(levels: Iterable[object]) -> tuple[str, ...]:
     checked = tuple(_validate(level, "namespace level") for level in levels)
     if not checked:
         raise BadRequest("Invalid namespace: it has no levels")
+    _check_length(SEPARATOR.join(checked), "namespace")
     return checked
 
 
@@ -44,4 +50,11 @@ def _validate(text: object, what: str) -> str:
         raise BadRequest(f"Invalid {what}: {text!r} means a directory")
     if _UNUSABLE.search(text):
         raise BadRequest(f"Invalid {what}: {text!a} contains a control character")
+    _check_length(text, what)
     return text
+
+
+def _check_length(text: str, what: str) -> None:
+    size = len(text.encode()) if 4 * len(text) > MAX_BYTES else 0
+    if size > MAX_BYTES:
+        raise BadRequest(f"Invalid {what}: it has {size} bytes, and {MAX_BYTES} are allowed")

@@ -12,14 +12,17 @@ import msgspec
 
 from app.errors import SpecError
 from app.spec.codec import decode, encode
-from app.spec.entries import Piece
 from app.spec.schema import Schema, decode_schema, schema_to_json
+from app.spec.text import Chunk, Piece
 from app.spec.typed import Int32, decode_typed
 
 
 class _Head(msgspec.Struct, frozen=True, gc=False):
     schema_id: Int32 | None = msgspec.field(name="schema-id", default=None)
 
+
+# A schema whose text is at least this long is a chunk of its own: hundreds of wide ones are compressed once.
+_WIDE_BYTES = 16 << 10
 
 _TEXTS = msgspec.json.Decoder(list[msgspec.Raw])
 _HEAD = msgspec.json.Decoder(_Head)
@@ -29,11 +32,12 @@ _HEADS = msgspec.json.Decoder(list[_Head])
 class StoredSchema:
     """One schema: its text, and its parsed form once somebody asked."""
 
-    __slots__ = ("_parsed", "_path", "body", "schema_id")
+    __slots__ = ("_parsed", "_path", "body", "part", "schema_id")
 
     def __init__(self, schema_id: int, body: bytes, path: str, parsed: Schema | None = None) -> None:
         self.schema_id = schema_id
         self.body = body
+        self.part: Piece | Chunk = body if len(body) < _WIDE_BYTES else Chunk(body)
         self._path = path
         self._parsed = parsed
 
@@ -100,9 +104,15 @@ class Schemas:
         gone = frozenset(schema_ids)
         return Schemas(tuple(item for item in self._stored if item.schema_id not in gone))
 
-    def render(self) -> list[Piece]:
-        """The JSON array, in pieces to be joined."""
-        return [b"[", b",".join([item.body for item in self._stored]), b"]"]
+    def parts(self) -> list[Piece | Chunk]:
+        """The JSON array; wide schemas are chunks that versions share."""
+        parts: list[Piece | Chunk] = [b"["]
+        for item in self._stored:
+            parts += (item.part, b",")
+        if self._stored:
+            parts.pop()
+        parts.append(b"]")
+        return parts
 
 
 def _stored(head: _Head, text: msgspec.Raw, path: str) -> StoredSchema:

@@ -13,9 +13,10 @@ import msgspec
 
 from app.errors import SpecError
 from app.spec.codec import decode, encode
-from app.spec.entries import NO_TEXT, Entries, kebab, parse_array
+from app.spec.entries import NO_TEXT, Entries, kebab, parse_array, sealed_text
 from app.spec.logs import MetadataLog, MetadataLogEntry, SnapshotLog, SnapshotLogEntry
 from app.spec.ref import MAIN, SnapshotRef, parse_ref, ref_to_json
+from app.spec.text import joined
 from app.spec.typed import Int32, Int64, convert_typed, decode_typed, drop_nulls
 
 __all__ = [
@@ -178,16 +179,16 @@ class Snapshots(Entries[Snapshot]):
 
     def verify(self, path: str) -> None:
         """Look at everything in every snapshot, as a Java reader does: summary values that are no strings, say."""
-        decode_typed(_COMPLETE, b"".join(self.render()), path)
+        decode_typed(_COMPLETE, joined(self.parts()), path)
 
 
 def parse_snapshots(raw: msgspec.Raw, path: str) -> Snapshots:
     """The `snapshots` array of a stored document; the texts stay as they are."""
-    items, joined = parse_array(raw, path, Snapshot)
+    items = parse_array(raw, path, Snapshot)
     for at, snapshot in enumerate(items):
         if snapshot.manifest_list is None or snapshot.first_row_id is not None or snapshot.added_rows is not None:
             _check(snapshot, f"{path}[{at}]")
-    snapshots = Snapshots(items, joined)
+    snapshots = Snapshots(items, sealed_text(raw, items))
     if snapshots.has_duplicates:
         raise SpecError("Two snapshots have the same snapshot-id", path)
     return snapshots

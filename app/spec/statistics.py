@@ -68,9 +68,9 @@ def partition_statistics_from_json(value: Json, path: str) -> PartitionStatistic
 
 def parse_statistics(raw: msgspec.Raw, path: str) -> tuple[StatisticsFile, ...]:
     """The `statistics` array of a stored document; texts stay as they are."""
-    return tuple(parse_array(raw.copy(), path, StatisticsFile)[0])
+    return tuple(parse_array(raw.copy(), path, StatisticsFile))
 
 
 def parse_partition_statistics(raw: msgspec.Raw, path: str) -> tuple[PartitionStatisticsFile, ...]:
     """The `partition-statistics` array of a stored document; texts stay as they are."""
-    return tuple(parse_array(raw.copy(), path, PartitionStatisticsFile)[0])
+    return tuple(parse_array(raw.copy(), path, PartitionStatisticsFile))

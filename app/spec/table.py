@@ -8,7 +8,7 @@ from app.spec.table_metadata import (
     TableMetadata,
 )
 from app.spec.table_reader import parse_table_metadata, verify_table_metadata
-from app.spec.table_writer import render_refs_only, render_table_metadata
+from app.spec.table_writer import compose_table_metadata, render_refs_only, render_table_metadata, stored_text
 
 __all__ = [
     "CLOCK_SKEW_MS",
@@ -18,8 +18,10 @@ __all__ = [
     "TableMetadata",
     "check_invariants",
     "check_references",
+    "compose_table_metadata",
     "parse_table_metadata",
     "render_refs_only",
     "render_table_metadata",
+    "stored_text",
     "verify_table_metadata",
 ]

@@ -27,6 +27,36 @@ SUPPORTED_FORMAT_VERSION = 3
 DEFAULT_FORMAT_VERSION = 2
 ROW_LINEAGE_VERSION = 3
 
+KNOWN_KEYS = frozenset(
+    {
+        "format-version",
+        "table-uuid",
+        "location",
+        "last-sequence-number",
+        "last-updated-ms",
+        "last-column-id",
+        "schema",
+        "schemas",
+        "current-schema-id",
+        "partition-spec",
+        "partition-specs",
+        "default-spec-id",
+        "last-partition-id",
+        "sort-orders",
+        "default-sort-order-id",
+        "properties",
+        "current-snapshot-id",
+        "snapshots",
+        "snapshot-log",
+        "metadata-log",
+        "refs",
+        "statistics",
+        "partition-statistics",
+        "next-row-id",
+        "encryption-keys",
+    }
+)
+
 
 class TableMetadata(msgspec.Struct, frozen=True, kw_only=True):
     """One state of a table. Times are epoch milliseconds; `extra` holds unknown top-level members as text.

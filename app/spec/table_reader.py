@@ -27,37 +27,7 @@ from app.spec.schemas import Schemas, parse_schemas, single_schema
 from app.spec.snapshot import Snapshots, parse_snapshots
 from app.spec.sort import UNSORTED, SortOrder, parse_sort_order
 from app.spec.statistics import parse_partition_statistics, parse_statistics
-from app.spec.table_metadata import ROW_LINEAGE_VERSION, SUPPORTED_FORMAT_VERSION, TableMetadata
-
-KNOWN_KEYS = frozenset(
-    {
-        "format-version",
-        "table-uuid",
-        "location",
-        "last-sequence-number",
-        "last-updated-ms",
-        "last-column-id",
-        "schema",
-        "schemas",
-        "current-schema-id",
-        "partition-spec",
-        "partition-specs",
-        "default-spec-id",
-        "last-partition-id",
-        "sort-orders",
-        "default-sort-order-id",
-        "properties",
-        "current-snapshot-id",
-        "snapshots",
-        "snapshot-log",
-        "metadata-log",
-        "refs",
-        "statistics",
-        "partition-statistics",
-        "next-row-id",
-        "encryption-keys",
-    }
-)
+from app.spec.table_metadata import KNOWN_KEYS, ROW_LINEAGE_VERSION, SUPPORTED_FORMAT_VERSION, TableMetadata
 
 
 def parse_table_metadata(data: bytes, path: str = "$") -> TableMetadata:

@@ -22,6 +22,7 @@ from app.spec.codec import (
 from app.spec.document import Document
 from app.spec.schema import Schema
 from app.spec.schemas import Schemas, parse_schemas
+from app.spec.text import joined
 from app.spec.view_version import (
     ViewRepresentation,
     ViewVersion,
@@ -157,7 +158,7 @@ def render_view_metadata(metadata: ViewMetadata) -> bytes:
     }
     if metadata.properties:
         head["properties"] = dict(metadata.properties)
-    head["schemas"] = msgspec.Raw(b"".join(metadata.schemas.render()))
+    head["schemas"] = msgspec.Raw(joined(metadata.schemas.parts()))
     head["current-version-id"] = metadata.current_version_id
     head["versions"] = [view_version_to_json(version) for version in metadata.versions]
     head["version-log"] = [

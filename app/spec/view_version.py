@@ -108,8 +108,11 @@ def parse_view_version(value: Json, path: str = "$") -> ViewVersion:
 
 
 def view_version_from_json(value: Json, path: str) -> ViewVersion:
-    """What a client sends: nulls are dropped, and a representation must be SQL (readers know no other)."""
+    """What a client sends: nulls are dropped, and a representation must be SQL (readers know no other). There must be
+    one: a view that says nothing in any dialect is nothing that an engine could expand."""
     version = parse_view_version(drop_nulls(value, path), path)
+    if not version.representations:
+        raise SpecError("Cannot create or replace a view without specifying a query", f"{path}.representations")
     for at, item in enumerate(version.representations):
         if not item.is_sql:
             raise SpecError(f"Unsupported view representation: {item.type}", f"{path}.representations[{at}].type")

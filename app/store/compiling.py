@@ -22,6 +22,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.expression import Executable, SelectBase
 
 from app.store.expressions import (
+    batches,
     journals,
     keys,
     namespaces,
@@ -50,14 +51,17 @@ NOUNS: Final[tuple[ModuleType, ...]] = (
     waivers,
     warehouses,
 )
+POSTGRESQL: Final[tuple[ModuleType, ...]] = (batches,)
+"""Nouns of PostgreSQL alone."""
 
 
 class Target:
-    """A dialect that statements are compiled for."""
+    """A dialect that statements are compiled for, and the nouns that it has statements of."""
 
-    def __init__(self, dialect: Dialect, insert: DialectInsert) -> None:
+    def __init__(self, dialect: Dialect, insert: DialectInsert, nouns: tuple[ModuleType, ...] = NOUNS) -> None:
         self._dialect = dialect
         self._insert = insert
+        self.nouns = nouns
 
     @classmethod
     def sqlite(cls) -> Target:
@@ -67,7 +71,7 @@ class Target:
     def postgresql(cls) -> Target:
         # The base dialect renders bare $n parameters; asyncpg's would cast each to a type without our collation.
         dialect: Dialect = postgresql.base.PGDialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
-        return cls(dialect, postgresql.insert)
+        return cls(dialect, postgresql.insert, NOUNS + POSTGRESQL)
 
     def compile(self, source: Expression) -> Compiled:
         expression: Any = source if isinstance(source, Executable) else source(self._insert)
@@ -83,12 +87,12 @@ class Target:
         )
 
 
-def expressions() -> Iterator[tuple[str, Expression]]:
+def expressions(nouns: tuple[ModuleType, ...] = NOUNS) -> Iterator[tuple[str, Expression]]:
     """Every statement with its name: `noun.NAME`, or `noun.NAME.key` where a name holds several."""
-    for module in NOUNS:
+    for module in nouns:
         noun = module.__name__.rpartition(".")[2]
         for name, value in vars(module).items():
-            if name.startswith("_") or not name.isupper():
+            if name.startswith("_") or not name.isupper() or isinstance(value, type):
                 continue
             if isinstance(value, Executable) or callable(value):
                 yield f"{noun}.{name}", value
@@ -107,7 +111,8 @@ def files() -> dict[str, bytes]:
 
 
 def _statements(target: Target) -> bytes:
-    compiled = {name: target.compile(expression) for name, expression in sorted(expressions(), key=lambda one: one[0])}
+    written = sorted(expressions(target.nouns), key=lambda one: one[0])
+    compiled = {name: target.compile(expression) for name, expression in written}
     return msgspec.json.format(msgspec.json.encode(compiled), indent=1) + b"\n"
 
 

@@ -48,15 +48,20 @@ def entry_of(row: Row) -> JournalEntry:
     return JournalEntry(entry_id=row[0], event=_events.decode(row[1]))
 
 
-def append(op: AppendJournal) -> Program[None]:
+ENTRY: Final = ("at_ms", "warehouse", "path", "table_uuid", "payload")
+"""What is stored of an event."""
+
+
+def entry_params(op: AppendJournal) -> Params:
     event = op.event
-    yield Call(
-        _INSERT,
-        {
-            "at_ms": event.at_ms,
-            "warehouse": event.warehouse,
-            "path": SEPARATOR.join(event.namespace),
-            "table_uuid": event.uuid,
-            "payload": msgspec.json.encode(event).decode(),
-        },
-    )
+    return {
+        "at_ms": event.at_ms,
+        "warehouse": event.warehouse,
+        "path": SEPARATOR.join(event.namespace),
+        "table_uuid": event.uuid,
+        "payload": msgspec.json.encode(event).decode(),
+    }
+
+
+def append(op: AppendJournal) -> Program[None]:
+    yield Call(_INSERT, entry_params(op))

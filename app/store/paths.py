@@ -23,6 +23,8 @@ def storable(text: str) -> bool:
     """Whether both databases can hold `text`: PostgreSQL has no NUL, and neither has lone surrogates."""
     if "\x00" in text:
         return False
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -32,14 +34,23 @@ def storable(text: str) -> bool:
 
 def is_path(levels: Levels) -> bool:
     """Whether these levels can name a stored namespace."""
-    return bool(levels) and all(level and SEPARATOR not in level and storable(level) for level in levels)
+    return look_up_path(levels) is not None
+
+
+def look_up_path(levels: Levels) -> str | None:
+    """The stored form of a namespace; None when no namespace can have these levels."""
+    path = SEPARATOR.join(levels)
+    if path.count(SEPARATOR) + 1 != len(levels) or not all(levels) or not storable(path):
+        return None
+    return path
 
 
 def path_of(levels: Levels) -> str:
     """The stored form of a namespace; BadRequest when no namespace can have these levels."""
-    if not is_path(levels):
+    path = look_up_path(levels)
+    if path is None:
         raise BadRequest(f"Invalid namespace: {dotted(levels)!r}")
-    return SEPARATOR.join(levels)
+    return path
 
 
 def levels_of(path: str) -> Levels:

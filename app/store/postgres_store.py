@@ -11,20 +11,24 @@ import asyncio
 import hashlib
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import asyncpg  # type: ignore[import-untyped]  # it ships no types
 
 from app.errors import BadRequest, BadSettings, IcekeelError, OutcomeUnknown, Unavailable
-from app.ports import SwapTabular, WriteOp
+from app.ports import Pointer, Tabular, Warehouse, WriteOp
+from app.store import batches, tabulars
+from app.store.batches import LoneSwap, Place
+from app.store.coalescing import Board, Coalescer
 from app.store.postgres_connections import revision
+from app.store.postgres_pool import Pool
 from app.store.program import DONE, Lock, Outcome, Params, Program, Row, Statement, Statements, Step
 from app.store.revisions import require_current
 from app.store.sql_store import SqlStore
-from app.store.tabulars import SWAP, swap_params
 from app.store.urls import PostgresUrl
+from app.store.warehouses import warehouse_of
 
 log = logging.getLogger(__name__)
 
@@ -81,26 +85,21 @@ class PostgresStore(SqlStore):
             f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_MS}"
         )
         self._statements = Statements.of_postgresql()
-        self._pool: Any = None
+        self._pool: Pool | None = None
+        self._warehouses: Coalescer[str, Warehouse] = Coalescer(self._read_warehouses, flights=pool_size)
+        self._pointers: Coalescer[Place, Pointer] = Coalescer(self._read_pointers, flights=pool_size)
+        self._tabulars: Coalescer[Place, Tabular] = Coalescer(self._read_tabulars, flights=pool_size)
+        self._swaps: Coalescer[LoneSwap, bool] = Coalescer(self._make_swaps, flights=pool_size)
         self._writes: set[asyncio.Task[Any]] = set()
 
     async def open(self) -> None:
         if self._pool is not None:
             return
         options: dict[str, Any] = {} if self._url.statement_cache else {"statement_cache_size": 0}
-        try:
-            pool = await asyncpg.create_pool(
-                self._url.dsn,
-                min_size=0,
-                max_size=self._pool_size,
-                timeout=_CONNECT_S,
-                command_timeout=self._timeout_s,
-                reset=_no_reset,
-                **options,
-            )
-        except (*_FAILURES, ValueError) as error:
-            raise Unavailable(f"Cannot reach the database {self._url.shown}: {error}") from error
-        self._pool = pool
+        connect = partial(
+            asyncpg.connect, self._url.dsn, timeout=_CONNECT_S, command_timeout=self._timeout_s, **options
+        )
+        self._pool = Pool(connect, self._pool_size, wait_s=self._timeout_s)
         try:
             await self.ping()
             await self._check_encoding()
@@ -142,6 +141,48 @@ class PostgresStore(SqlStore):
 
         return await self._reading(read)
 
+    async def pointer_at(self, place: Place) -> Pointer | None:
+        return await self._pointers.get(place)
+
+    async def tabular_at(self, place: Place) -> Tabular | None:
+        return await self._tabulars.get(place)
+
+    async def _read_pointers(self, board: Board[Place]) -> Mapping[Place, Pointer]:
+        places, rows = await self._look_up(board, tabulars.POINTER, batches.POINTERS)
+        return batches.pointers_at(places, rows)
+
+    async def _read_tabulars(self, board: Board[Place]) -> Mapping[Place, Tabular]:
+        places, rows = await self._look_up(board, tabulars.BY_NAME, batches.TABULARS)
+        return batches.tabulars_at(places, rows)
+
+    async def warehouse_of(self, name: str) -> Warehouse | None:
+        return await self._warehouses.get(name)
+
+    async def _read_warehouses(self, board: Board[str]) -> Mapping[str, Warehouse]:
+        async def read(connection: _Connection) -> Mapping[str, Warehouse]:
+            names = board()
+            if not names:
+                return {}
+            rows = await connection.fetch(self._statements[batches.WAREHOUSES].sql, names)
+            return {row[0]: warehouse_of(row) for row in rows}
+
+        return await self._reading(read)
+
+    async def _look_up(
+        self, board: Board[Place], one: Statement, many: Statement
+    ) -> tuple[Sequence[Place], Sequence[Row]]:
+        async def read(connection: _Connection) -> tuple[Sequence[Place], Sequence[Row]]:
+            places = board()
+            if not places:
+                return (), ()
+            if len(places) == 1:
+                rows = await connection.fetch(self._statements[one].sql, *places[0])
+                return places, [(1, *row) for row in rows]
+            compiled, args = self._statements.bind(many, batches.places(places))
+            return places, await connection.fetch(compiled.sql, *args)
+
+        return await self._reading(read)
+
     async def _reading(self, read: Callable[[_Connection], Coroutine[Any, Any, T]]) -> T:
         """A connection that died while idle is not the caller's trouble: every pooled one may have, after a restart."""
         for attempt in range(self._pool_size + 1):
@@ -159,8 +200,8 @@ class PostgresStore(SqlStore):
     # --- writes ---
 
     async def write(self, unit: Sequence[WriteOp]) -> None:
-        only = unit[0] if len(unit) == 1 else None
-        if isinstance(only, SwapTabular) and only.roots is None and await self._shielded(self._swap(only)):
+        swap = LoneSwap.of(unit)
+        if swap is not None and await self._shielded(self._swap(swap)):
             return
         await super().write(unit)
 
@@ -174,25 +215,38 @@ class PostgresStore(SqlStore):
         task.add_done_callback(self._writes.discard)
         return await asyncio.shield(task)
 
-    async def _swap(self, op: SwapTabular) -> bool:
-        """The commonest unit as one statement that is its own transaction: one round trip instead of three.
+    async def _swap(self, swap: LoneSwap) -> bool:
+        """The commonest unit as one statement that is its own transaction: one round trip instead of four.
 
         False when it did not match, or surely did nothing: the long way then tells why.
         """
-        compiled, args = self._statements.bind(SWAP, swap_params(op))
+        if swap.record is None:
+            return bool(await self._swaps.get(swap))
+        # A key may wait for another server that uses it just now: that is no other table's business.
+        return bool(await self._make_swaps(lambda: (swap,)))
+
+    async def _make_swaps(self, board: Board[LoneSwap]) -> Mapping[LoneSwap, bool]:
         async with self._connection() as connection:
+            swaps = board()
+            if not swaps:
+                return {}
+            statement, params = batches.call_of(swaps)
+            compiled, args = self._statements.bind(statement, params)
             try:
-                status = await connection.execute(compiled.sql, *args)
-            except (asyncpg.DataError, UnicodeError):  # never sent
-                return False
+                if compiled.rows:
+                    made = [row[0] for row in await connection.fetch(compiled.sql, *args)]
+                else:
+                    made = [1] * _count(await connection.execute(compiled.sql, *args))
+            except (asyncpg.DataError, UnicodeError):  # refused with its values, or never sent
+                return {}
             except _BROKEN as error:
-                _end(connection)
+                connection.terminate()
                 raise OutcomeUnknown(f"The outcome of a commit is unknown: {error}") from error
             except asyncpg.PostgresError as error:
                 if _ends_session(error):
                     raise OutcomeUnknown(f"The outcome of a commit is unknown: {error}") from error
-                return False
-        return _count(status) == 1
+                return {}
+        return {swaps[ordinal - 1]: True for ordinal in made}
 
     async def _attempts(self, program: Callable[[], Program[T]]) -> T:
         for attempt in range(ATTEMPTS):
@@ -236,31 +290,31 @@ class PostgresStore(SqlStore):
             return Outcome(await connection.fetch(compiled.sql, *args), 0)
         return Outcome((), _count(await connection.execute(compiled.sql, *args)))
 
-    @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[_Connection]:
-        pool = self._pool
-        if pool is None:
+    def _connection(self) -> _Loan:
+        if self._pool is None:
             raise Unavailable("The store is not open")
+        return _Loan(self._pool, self._url)
+
+
+class _Loan:
+    """A connection of the pool for the time of a `with`. Unavailable when there is none."""
+
+    __slots__ = ("_connection", "_pool", "_url")
+
+    def __init__(self, pool: Pool, url: PostgresUrl) -> None:
+        self._pool = pool
+        self._url = url
+
+    async def __aenter__(self) -> _Connection:
         try:
-            connection = await pool.acquire(timeout=self._timeout_s)
-        except _FAILURES as error:
+            self._connection = await self._pool.acquire()
+        except (*_FAILURES, ValueError) as error:
             reason = str(error) or "no connection in time"
             raise Unavailable(f"Cannot reach the database {self._url.shown}: {reason}") from error
-        try:
-            yield connection
-        finally:
-            await _release(pool, connection)
+        return self._connection
 
-
-async def _no_reset(connection: _Connection) -> None:
-    """Nothing to undo: no statement here leaves session state behind. The driver's own reset costs a round trip."""
-
-
-async def _release(pool: Any, connection: _Connection) -> None:
-    try:
-        await pool.release(connection, timeout=_END_S)
-    except _FAILURES:
-        _end(connection)
+    async def __aexit__(self, *_: object) -> None:
+        self._pool.release(self._connection)
 
 
 async def _roll_back(connection: _Connection) -> None:
@@ -268,12 +322,6 @@ async def _roll_back(connection: _Connection) -> None:
     try:
         await connection.execute("ROLLBACK", timeout=_END_S)
     except _FAILURES:
-        _end(connection)
-
-
-def _end(connection: _Connection) -> None:
-    # A connection that died has left its pool by itself already.
-    with suppress(asyncpg.InterfaceError):
         connection.terminate()
 
 
@@ -287,7 +335,7 @@ async def _commit(connection: _Connection) -> None:
         await _roll_back(connection)
         raise _failure(error) from error
     except _BROKEN as error:
-        _end(connection)
+        connection.terminate()
         raise OutcomeUnknown(f"The outcome of a commit is unknown: {error}") from error
     if status != "COMMIT":
         raise _Again(Unavailable(f"The database answered {status} to COMMIT"))

@@ -16,6 +16,7 @@ from app.ports import (
     Levels,
     Namespace,
     Page,
+    Pointer,
     PolicySetting,
     PurgeJob,
     PutWarehouse,
@@ -40,7 +41,7 @@ from app.store import (
     waivers,
     warehouses,
 )
-from app.store.paths import SEPARATOR, is_path, levels_of, location_key, storable
+from app.store.paths import SEPARATOR, is_path, levels_of, location_key, look_up_path, storable
 from app.store.program import Params, Program, Row, Statement
 from app.store.secrets import Sealer, opened, sealed
 
@@ -83,8 +84,12 @@ class SqlStore(ABC):
     async def warehouse(self, name: str) -> Warehouse | None:
         if not storable(name):
             return None
-        found = _first(warehouses.warehouse_of, await self.fetch(warehouses.ONE, {"name": name}))
+        found = await self.warehouse_of(name)
         return None if found is None else opened(found, self.sealer)
+
+    async def warehouse_of(self, name: str) -> Warehouse | None:
+        """What `warehouse` reads, with its secrets sealed."""
+        return _first(warehouses.warehouse_of, await self.fetch(warehouses.ONE, {"name": name}))
 
     async def warehouses(self) -> tuple[Warehouse, ...]:
         found = _all(warehouses.warehouse_of, await self.fetch(warehouses.ALL, {}))
@@ -118,10 +123,26 @@ class SqlStore(ABC):
     # --- tables and views ---
 
     async def tabular(self, warehouse: str, namespace: Levels, name: str) -> Tabular | None:
-        if not (is_path(namespace) and storable(name)):
+        path = look_up_path(namespace)
+        if path is None or not storable(name):
             return None
-        params = {"warehouse": warehouse, "path": SEPARATOR.join(namespace), "name": name}
-        return _first(tabulars.tabular_of, await self.fetch(tabulars.BY_NAME, params))
+        return await self.tabular_at((warehouse, path, name))
+
+    async def tabular_at(self, place: tuple[str, str, str]) -> Tabular | None:
+        """What `tabular` reads, by warehouse, path and name."""
+        return _first(
+            tabulars.tabular_of, await self.fetch(tabulars.BY_NAME, dict(zip(tabulars.PLACE, place, strict=True)))
+        )
+
+    async def pointer(self, warehouse: str, namespace: Levels, name: str) -> Pointer | None:
+        path = look_up_path(namespace)
+        if path is None or not storable(name):
+            return None
+        return await self.pointer_at((warehouse, path, name))
+
+    @abstractmethod
+    async def pointer_at(self, place: tuple[str, str, str]) -> Pointer | None:
+        """What `pointer` reads, by warehouse, path and name."""
 
     async def tabular_by_id(self, tabular_id: int) -> Tabular | None:
         return _first(tabulars.tabular_of, await self.fetch(tabulars.BY_ID, {"id": tabular_id}))

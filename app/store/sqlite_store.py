@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from app.errors import BadRequest, Unavailable
+from app.ports import Pointer
 from app.store.databases import prepare_sqlite
 from app.store.program import Compiled, Params, Program, Row, Statement, Statements
 from app.store.revisions import require_current
 from app.store.sql_store import SqlStore
 from app.store.sqlite_files import LOCK_WAIT_S, is_busy, open_reader, revision
+from app.store.sqlite_index import WalIndex
 from app.store.sqlite_writer import Writer
+from app.store.tabulars import PLACE, POINTER
 
 T = TypeVar("T")
 
@@ -27,6 +30,7 @@ INLINE_ROWS: Final = 2_000
 """An answer beyond this many rows is read on a thread: it would hold up every other request."""
 
 _READ_RETRY_S: Final = 10.0
+_POINTERS: Final = 10_000
 
 
 class SqliteStore(SqlStore):
@@ -35,7 +39,12 @@ class SqliteStore(SqlStore):
     def __init__(self, path: Path) -> None:
         self._path = path
         self._statements = Statements.of_sqlite()
+        self._pointer_sql = self._statements[POINTER].sql
         self._reader: sqlite3.Connection | None = None
+        self._pointers: sqlite3.Cursor | None = None
+        self._index: WalIndex | None = None
+        self._read_at = b""
+        self._known: dict[tuple[str, str, str], Pointer] = {}
         self._writer: Writer | None = None
 
     async def open(self) -> None:
@@ -52,6 +61,9 @@ class SqliteStore(SqlStore):
             reader.close()
             raise Unavailable(f"Cannot open the database file {self._path}: {error}") from error
         self._reader = reader
+        self._pointers = reader.cursor()
+        self._pointers.execute(self._pointer_sql, ("", "", "")).fetchall()
+        self._index = WalIndex(self._path)
 
     async def close(self) -> None:
         if self._writer is not None:
@@ -59,7 +71,10 @@ class SqliteStore(SqlStore):
             self._writer = None
         if self._reader is not None:
             self._reader.close()
-            self._reader = None
+            self._reader = self._pointers = None
+        if self._index is not None:
+            self._index.close()
+            self._index = None
 
     async def ping(self) -> None:
         reader = self._open_reader()
@@ -91,6 +106,35 @@ class SqliteStore(SqlStore):
             compiled, args = self._statements.bind(statement, params)
             return await asyncio.to_thread(self._fetch_all, compiled, args)
         return rows
+
+    async def pointer_at(self, place: tuple[str, str, str]) -> Pointer | None:
+        index = self._index
+        if index is None:
+            raise Unavailable("The store is not open")
+        if index.still(self._read_at):
+            known = self._known.get(place)
+            if known is not None:
+                return known
+        before = index.stamp()
+        found = await self._read_pointer(place)
+        # Nobody committed while it was read: it stands until somebody does.
+        if found is not None and before is not None and index.still(before):
+            if before != self._read_at or len(self._known) >= _POINTERS:
+                self._known.clear()
+                self._read_at = before
+            self._known[place] = found
+        return found
+
+    async def _read_pointer(self, place: tuple[str, str, str]) -> Pointer | None:
+        # No names to bind, and one cursor for all, since each is read to its end at once.
+        rows: Sequence[Row]
+        try:
+            if self._pointers is None:
+                raise Unavailable("The store is not open")
+            rows = self._pointers.execute(self._pointer_sql, place).fetchall()
+        except (sqlite3.Error, UnicodeEncodeError):
+            rows = await self.fetch(POINTER, dict(zip(PLACE, place, strict=True)))
+        return Pointer(*rows[0]) if rows else None
 
     def _open_reader(self) -> sqlite3.Connection:
         if self._reader is None:

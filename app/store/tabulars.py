@@ -24,6 +24,9 @@ from app.store.program import Call, Lock, Params, Program, Row, Statement
 ANCESTORS: Final = 16
 """Locations asked for in one statement; deeper paths take several."""
 BY_NAME: Final = Statement("tabulars.BY_NAME")
+POINTER: Final = Statement("tabulars.POINTER")
+PLACE: Final = ("warehouse", "path", "name")
+"""The parameters of BY_NAME and POINTER, in their order."""
 BY_ID: Final = Statement("tabulars.BY_ID")
 NAMES: Final = Statement("tabulars.NAMES")
 AT_OR_ABOVE: Final = Statement("tabulars.AT_OR_ABOVE")

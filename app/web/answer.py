@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -11,6 +11,8 @@ _JSON = (b"Content-Type", b"application/json")
 
 # From this size on a body in pieces is sent in pieces: joining it would copy it once more.
 _PIECEMEAL_BYTES = 64 << 10
+# Every piece is a message through all layers and a write: a small one is joined to what is beside it.
+_SMALL_BYTES = 4 << 10
 
 
 class Answer(Response):
@@ -23,17 +25,17 @@ class Answer(Response):
     def __init__(
         self,
         status: int = 200,
-        body: bytes | tuple[bytes, ...] = b"",
+        body: bytes | tuple[bytes | memoryview, ...] = b"",
         headers: Iterable[tuple[str, str]] = (),
         *,
         content_type: str | None = None,
     ) -> None:
         self.status_code = status
         self.background = None
-        pieces = body if isinstance(body, tuple) else (body,)
+        pieces: tuple[bytes | memoryview, ...] = body if isinstance(body, tuple) else (body,)
         length = sum(map(len, pieces))
-        if len(pieces) > 1 and length < _PIECEMEAL_BYTES:
-            pieces = (b"".join(pieces),)
+        if len(pieces) > 1:
+            pieces = (b"".join(pieces),) if length < _PIECEMEAL_BYTES else tuple(_fewer(pieces))
         self.pieces = pieces
         raw: list[tuple[bytes, bytes]] = []
         if length:
@@ -50,7 +52,11 @@ class Answer(Response):
         return b"".join(self.pieces)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await self.send_to(send)
+
+    async def send_to(self, send: Send, *more: tuple[bytes, bytes]) -> None:
+        """Send it with `more` headers; one answer may be sent any number of times."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": [*self.raw_headers, *more]})
         *first, last = self.pieces
         for piece in first:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -65,6 +71,20 @@ class Answer(Response):
             ]
             self.raw_headers.append((b"Content-Length", b"0"))
         return self
+
+
+def _fewer(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+    """The same bytes, with small pieces joined to their neighbours."""
+    run: list[bytes | memoryview] = []
+    size = 0
+    for piece in pieces:
+        small = len(piece) < _SMALL_BYTES or size < _SMALL_BYTES
+        if run and not (small and size + len(piece) <= _PIECEMEAL_BYTES):
+            yield run[0] if len(run) == 1 else b"".join(run)
+            run, size = [], 0
+        run.append(piece)
+        size += len(piece)
+    yield run[0] if len(run) == 1 else b"".join(run)
 
 
 def _header_value(value: str) -> bytes:

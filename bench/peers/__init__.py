@@ -1,7 +1,7 @@
 """Other Iceberg REST servers, fetched from Maven Central through Maven and started on loopback."""
 
 from bench.peers import fixture, nessie
-from bench.peers.fixture import Unavailable
+from bench.peers.jvm import Unavailable
 
 PEERS = {"iceberg-fixture": fixture.start, "nessie": nessie.start}
 

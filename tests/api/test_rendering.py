@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from app.api.rendering import commit_answer, table_answer
 from app.catalog.answers import Committed, LoadedTable, NotModified
 from app.rules import Finding, Severity
+from app.spec.text import Chunk, Text
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
@@ -30,9 +32,26 @@ def test_a_loaded_table_is_valid_json(location: str, value: str, config: dict[st
 
 
 def test_not_modified_is_the_tag_alone() -> None:
-    """No body, no length, no type."""
+    """No body, no length, no type; `Vary`, because the 200 that it stands for may have it."""
     answer = table_answer(NotModified('"t"'))
-    assert (answer.status_code, answer.body, answer.raw_headers) == (304, b"", [(b"ETag", b'"t"')])
+    assert (answer.status_code, answer.body) == (304, b"")
+    assert answer.raw_headers == [(b"ETag", b'"t"'), (b"Vary", b"Accept-Encoding")]
+
+
+@given(TEXT, st.lists(st.binary(max_size=9), max_size=5), st.dictionaries(TEXT, TEXT, max_size=3))
+def test_a_large_document_is_spliced_in_chunks(location: str, chunks: list[bytes], config: dict[str, str]) -> None:
+    """Plain and as gzip the body is what it would be with the document in one piece."""
+    text = Text(map(Chunk, chunks))
+    whole = table_answer(LoadedTable(location, text.joined(), config, '"t"'))
+    plain = table_answer(LoadedTable(location, text, config, '"t"'))
+    packed = table_answer(LoadedTable(location, text.deflated(), config, '"t-gzip"'))
+    assert plain.body == whole.body == gzip.decompress(packed.body)
+    assert dict(packed.raw_headers)[b"Content-Length"] == b"%d" % len(packed.body)
+    assert (b"Content-Encoding", b"gzip") in packed.raw_headers
+    for answer in (plain, packed):
+        assert (b"Vary", b"Accept-Encoding") in answer.raw_headers
+    committed = commit_answer(Committed(location, text.deflated(), '"t"'))
+    assert gzip.decompress(committed.body) == commit_answer(Committed(location, text.joined(), '"t"')).body
 
 
 @given(st.lists(TEXT, max_size=5))

@@ -358,3 +358,37 @@ def test_clients_are_seen_without_a_write_on_the_way(shop: World) -> None:
         ("pyiceberg", "0.12.0", "load"),
         ("pyiceberg", "0.12.0", "commit"),
     }
+
+
+def test_a_late_writer_whose_schema_was_widened_since_gets_a_conflict(shop: World) -> None:
+    """A refresh cures it, so it is no refusal for good; nothing has changed, and the message names the rule."""
+    commit(shop, "t", append(1, None, 1))
+    wider = schema_json(field(1, "id", required=True), field(2, "price", "decimal(12,2)"))
+    commit(
+        shop,
+        "t",
+        [{"action": "add-schema", "schema": wider}, {"action": "set-current-schema", "schema-id": -1}],
+    )
+    commit(shop, "t", append(2, 1, 2, **{"schema-id": 1}))
+    before = metadata(shop, "t")
+    with pytest.raises(CommitFailed, match=r"ICE509 snapshot-schema-outdated.*Refresh the table"):
+        commit(shop, "t", append(3, 2, 3, **{"schema-id": 0}))
+    assert metadata(shop, "t") == before
+    commit(shop, "t", append(3, 2, 3, **{"schema-id": 1}))
+
+
+def test_a_late_writer_with_another_fault_is_refused_for_good(shop: World) -> None:
+    """A new attempt would meet the other fault again."""
+    commit(shop, "t", append(1, None, 1))
+    wider = schema_json(field(1, "id", required=True), field(2, "price", "decimal(12,2)"))
+    commit(
+        shop,
+        "t",
+        [{"action": "add-schema", "schema": wider}, {"action": "set-current-schema", "schema-id": -1}],
+    )
+    commit(shop, "t", append(2, 1, 2, **{"schema-id": 1}))
+    reserved = schema_json(*wider["fields"], field(2147483600, "x"))
+    late = [{"action": "add-schema", "schema": reserved}, add_snapshot(3, 2, 3)]
+    with pytest.raises(EvolutionRefused) as refused:
+        commit(shop, "t", late)
+    assert {found.code for found in refused.value.findings if found.refuses} == {"ICE101", "ICE509"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import threading
 from pathlib import Path
@@ -14,8 +15,10 @@ from app.catalog.documents import TABLE, Document, Documents, Form, read_afresh
 from app.errors import CorruptMetadata, NotFound, PayloadTooLarge, SpecError
 from app.ports import Objects
 from app.spec.table import TableMetadata, parse_table_metadata, render_table_metadata
-from tests.catalog.shorthand import create, create_view, namespace
+from app.spec.text import Deflated, Text
+from tests.catalog.shorthand import commit, create, create_view, load, namespace
 from tests.catalog.world import HOME, World
+from tests.spec.documents import snapshot
 
 LIMIT = 1 << 20
 
@@ -146,3 +149,123 @@ def test_a_heavy_document_is_parsed_beside_the_loop(
     got: Document[TableMetadata] = world.run(read_afresh(objects, where, LIMIT, Form(parse, render_table_metadata)))
     assert got.data == Path(where).read_bytes()
     assert threads != [threading.main_thread()]
+
+
+def charged(documents: Documents) -> int:
+    """What the cache should hold: each entry's own bytes, and each chunk once."""
+    entries = list(documents._entries.values())
+    chunks = {chunk for entry in entries for text in entry.shared for chunk in text.chunks}
+    return sum(entry.own for entry in entries) + sum(chunk.cost for chunk in chunks)
+
+
+def append(first: int, count: int) -> list[dict[str, Any]]:
+    """Updates that add snapshots and point main to the last."""
+    return [
+        *({"action": "add-snapshot", "snapshot": snapshot(n, None, n, at=1_800_000_000_000 + n)}
+          for n in range(first, first + count)),
+        {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": first + count - 1},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_versions_of_a_large_table_share_their_chunks(world: World, packed: bool) -> None:
+    """Thirty versions cost as much as a few, are charged exactly, and leave nothing behind."""
+    documents = world.ctx.caches.documents
+    namespace(world)
+    create(world, "t")
+    commit(world, "t", append(1, 3_000))
+    one = world.ctx.caches.documents.held_bytes
+    for number in range(3_001, 3_031):
+        commit(world, "t", append(number, 1))
+        load(world, "t", gzip=packed)
+        assert documents.held_bytes == charged(documents)
+    assert len(documents) > 30
+    assert documents.held_bytes < 6 * one
+    commit(world, "t", [{"action": "remove-snapshots", "snapshot-ids": list(range(1, 2_000))}])
+    load(world, "t", gzip=packed)
+    load(world, "t", gzip=packed, snapshots="refs")
+    assert documents.held_bytes == charged(documents)
+    for location in list(documents._entries):
+        documents.forget(location)
+        assert documents.held_bytes == charged(documents)
+    assert documents.held_bytes == 0
+
+
+def test_the_bound_holds_while_texts_are_compressed(world: World) -> None:
+    """What compression adds is charged when it is made, and older versions make room."""
+    documents = world.ctx.caches.documents
+    namespace(world)
+    create(world, "t")
+    commit(world, "t", append(1, 1_000))
+    documents.limit = 2 * documents.held_bytes
+    for number in range(1_001, 1_011):
+        commit(world, "t", append(number, 1))
+        load(world, "t", gzip=True)
+        assert documents.held_bytes == charged(documents) <= documents.limit
+    assert len(documents) >= 1
+
+
+def test_many_who_want_it_compressed_share_one_compression(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a thread when it is heavy; one that leaves disturbs nobody."""
+    monkeypatch.setattr("app.catalog.documents.HEAVY_BYTES", 10)
+    threads: list[threading.Thread] = []
+    deflate = Text.deflated
+
+    def seen(text: Text) -> Deflated:
+        threads.append(threading.current_thread())
+        return deflate(text)
+
+    monkeypatch.setattr(Text, "deflated", seen)
+    text, documents = Text.of(b"x" * 100_000), Documents()
+
+    async def ask() -> list[Deflated]:
+        tasks = [asyncio.ensure_future(documents.deflated(text)) for _ in range(20)]
+        await asyncio.sleep(0)
+        tasks[0].cancel()
+        return list(await asyncio.gather(*tasks[1:]))
+
+    got = world.run(ask())
+    assert len({id(deflated) for deflated in got}) == 1
+    assert len(threads) == 1 and threads != [threading.main_thread()]
+    assert world.run(documents.deflated(text)) is got[0]
+    assert threads[1:] == [threading.main_thread()]
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("name", ["x.metadata.json", "x.gz.metadata.json"])
+def test_a_large_file_is_served_byte_for_byte(world: World, objects: Objects, name: str, indent: int | None) -> None:
+    """Whoever wrote it and however it is laid out, in chunks that spell it."""
+    plain = json.loads(Path(table(world)).read_bytes())
+    log = [{"timestamp-ms": plain["last-updated-ms"], "snapshot-id": n} for n in range(1, 1_000)]
+    listed = [snapshot(n, None, n, at=plain["last-updated-ms"]) for n in range(1, 1_000)]
+    large = json.dumps(plain | {"snapshots": listed, "last-sequence-number": 1_000, "snapshot-log": log}, indent=indent)
+    file = world.warehouse / name
+    file.write_bytes(gzip.compress(large.encode()) if ".gz" in name else large.encode())
+    got = world.run(read_afresh(objects, str(file), LIMIT, TABLE))
+    assert isinstance(got.text, Text) and got.data.decode() == large
+    assert gzip.decompress(b"".join(got.text.deflated().member())).decode() == large
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        (b'{"a":null}', True),
+        (b'{"a": \n\t null }', True),
+        (b'{"a":' + b" " * 1_000 + b"null}", True),
+        (b'{"current-snapshot-id":null}', False),
+        (b'{"current-snapshot-id": null,"b":null}', True),
+        (b'{"a":"null","null":1,"b":"is null"}', False),
+        (b'{"a":[null]}', False),
+        (b"{}", False),
+    ],
+)
+def test_members_that_are_null_are_found(world: World, text: bytes, holds: bool) -> None:
+    """Whatever stands around them; nulls in lists and names are something else."""
+    seen: list[bytes] = []
+
+    def parse(data: bytes) -> Any:
+        seen.append(data)
+        return None
+
+    Form(parse, lambda _: b"rendered").document(text)
+    assert (seen == [text]) != holds

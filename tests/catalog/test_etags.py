@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.catalog.etags import etag, matches
+from app.catalog.etags import etag, matched, of_gzip
 
 TAG = etag("s3://b/t/metadata/1.json", "all", {})
 
@@ -30,11 +30,20 @@ def test_a_tag_is_a_strong_quoted_string() -> None:
     "header", [TAG, f"W/{TAG}", f'"x", {TAG}', f'"x" , W/{TAG} , "y"', "*", TAG.strip('"'), f"  {TAG}  "]
 )
 def test_forms_that_name_the_tag(header: str) -> None:
-    """Weak, listed, unquoted and starred forms all match."""
-    assert matches(header, TAG)
+    """Weak, listed, unquoted and starred forms all match, and what is answered is the tag."""
+    assert matched(header, TAG) == TAG
+    if header != "*":
+        assert matched(header.replace(TAG.strip('"'), of_gzip(TAG).strip('"')), TAG) == of_gzip(TAG)
 
 
 @pytest.mark.parametrize("header", [None, "", '"x"', f'"a{TAG[1:]}', f'{TAG[:-2]}"', ",,,", '"', "W/"])
 def test_forms_that_do_not(header: str | None) -> None:
     """Nothing else does, malformed headers included."""
-    assert not matches(header, TAG)
+    assert matched(header, TAG) is None
+
+
+def test_the_gzip_form_has_another_strong_tag() -> None:
+    """RFC 9110 8.8.3: other bytes, another tag; and no other representation has it."""
+    assert of_gzip(TAG) != TAG and of_gzip(TAG)[0] == of_gzip(TAG)[-1] == '"'
+    assert of_gzip(etag("s3://b/t/metadata/1.json", "refs", {})) != of_gzip(TAG)
+    assert matched(TAG, of_gzip(TAG)) is None

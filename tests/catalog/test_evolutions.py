@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from app.catalog import chronicles, evolutions, rules
+from app.catalog import chronicles, evolutions, namespaces, rules
 from app.catalog.context import Caller
 from app.catalog.rebasing import Wish
 from app.errors import CommitFailed, EvolutionRefused, NoSuchTable, Unprocessable, ValidationFailed
 from app.evolution.operations import parse_operations
 from app.spec.requirement import parse_table_requirements
 from app.spec.update import parse_table_updates
-from tests.catalog.shorthand import NS, append, commit, create, keyed, namespace
+from tests.catalog.shorthand import NS, append, commit, create, keyed, namespace, set_properties
 from tests.catalog.world import ALICE, HOME, World
 
 Json = dict[str, Any]
@@ -202,6 +202,34 @@ def test_a_tag_is_taken_where_the_namespace_asks_for_it(orders: World) -> None:
     done = apply(orders, drop)
     assert done.record["tag"] == "before-drop-price"
     assert [finding.code for finding in done.committed.findings if finding.code == "ICE801"] == []
+
+
+def test_a_namespace_above_asks_for_the_tag_and_a_nearer_one_takes_it_back(world: World) -> None:
+    """As the settings of the policy API do, the property holds for everything below; the nearest one counts."""
+    outer, middle, inner = ("shop",), ("shop", "eu"), ("shop", "eu", "north")
+    for levels in (outer, middle, inner):
+        namespace(world, levels)
+    create(world, "orders", inner)
+    commit(world, "orders", append(1, None, 1), levels=inner)
+    drop = wish({"op": "drop", "path": "price"})
+
+    def tagged() -> bool:
+        made = world.run(evolutions.plan_change(world.ctx, HOME, inner, "orders", drop)).plan
+        return made.tag is not None
+
+    def ask(levels: tuple[str, ...], value: str) -> None:
+        change = {"icekeel.tag-before-drop": value}
+        world.run(namespaces.update_properties(world.ctx, ALICE, HOME, levels, change, ()))
+
+    assert not tagged()
+    ask(outer, "true")
+    assert tagged()
+    ask(middle, "false")
+    assert not tagged()
+    ask(inner, "True")
+    assert tagged()
+    commit(world, "orders", [set_properties(**{"icekeel.tag-before-drop": "false"})], levels=inner)
+    assert not tagged()
 
 
 def test_unknown_tables_and_senseless_operations_are_refused(orders: World) -> None:

@@ -54,6 +54,7 @@ def test_outside_in_any_disguise(world: World, outside: str) -> None:
         ("s3://bucket/lake/x?y", "query or fragment"),
         ("s3://bucket/lake2", "lies outside warehouse lake"),
         ("lake", "is not an absolute location"),
+        (f"s3://bucket/lake/{'x/' * 1000}y", "bytes, and 2000 are allowed"),
     ],
 )
 def test_a_refusal_says_what_is_wrong(world: World, location: str, told: str) -> None:

@@ -228,3 +228,26 @@ def test_a_rehearsal_says_what_a_commit_would_hear_and_changes_nothing(shop: Wor
     assert not again.verdict.refused and again.verdict.findings[0].waived_by == waiver.waiver_id
     assert load(shop, "t").metadata == before and shop.files() == files
     assert shop.run(rules.list_waivers(shop.ctx, HOME, NS, "t")) == (waiver,)
+
+
+def test_a_property_of_any_namespace_above_makes_a_rule_stricter(world: World) -> None:
+    """The strictest of them holds, and none of them can be made milder from below."""
+    outer, inner = ("shop",), ("shop", "eu")
+    namespace(world, outer)
+    namespace(world, inner)
+    create(world, "t", inner)
+    commit(world, "t", append(1, None, 1), levels=inner)
+
+    def held() -> Severity:
+        found = world.run(rules.table_policy(world.ctx, HOME, inner, "t"))
+        return next(one.severity for one in found if one.rule.code == "ICE702")
+
+    def set_in(levels: tuple[str, ...], severity: str) -> None:
+        change = {"icekeel.rule.ICE702": severity}
+        world.run(namespaces.update_properties(world.ctx, ALICE, HOME, levels, change, ()))
+
+    assert held() is Severity.WARN
+    set_in(outer, "error")
+    assert held() is Severity.ERROR
+    set_in(inner, "warn")
+    assert held() is Severity.ERROR

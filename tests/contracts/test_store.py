@@ -34,6 +34,7 @@ from app.ports import (
     DropWarehouse,
     FinishPurgeJob,
     Levels,
+    Pointer,
     PutWarehouse,
     Report,
     RevokeWaiver,
@@ -321,6 +322,45 @@ async def test_what_is_not_there_is_none(store: Store) -> None:
     assert await store.tabular(HOUSE, (), "t") is None
     assert await store.tabular_by_id(12345) is None
     assert await everything(store, ("nope",)) == ()
+
+
+async def test_a_pointer_is_what_the_row_says(store: Store) -> None:
+    """The lean read and the whole row agree through creation, commit, rename and drop, for tables and views."""
+    await store.write([space("n", "m"), make("t"), make("v", kind="view"), make("deep ż", namespace=("n", "m"))])
+
+    async def agree(name: str, namespace: Levels = ("n",)) -> Pointer:
+        row, pointer = await get(store, name, namespace), await store.pointer(HOUSE, namespace, name)
+        assert pointer == Pointer(row.tabular_id, row.kind, row.uuid, row.metadata_location)
+        return pointer
+
+    assert (await agree("t")).kind == "table"
+    assert (await agree("v")).kind == "view"
+    assert (await agree("deep ż", ("n", "m"))).metadata_location == "deep ż-0"
+    await store.write([swap(await get(store, "t"), "t-1")])
+    assert (await agree("t")).metadata_location == "t-1"
+    await store.write([rename("t", "s")])
+    assert (await agree("s")).metadata_location == "t-1"
+    assert await store.pointer(HOUSE, ("n",), "t") is None
+    await store.write([drop(await get(store, "s")), make("s", uuid="another")])
+    assert (await agree("s")).uuid == "another"
+
+
+@pytest.mark.parametrize(
+    ("warehouse", "namespace", "name"),
+    [
+        (HOUSE, ("n",), "no"), (HOUSE, (), "t"), (HOUSE, ("",), "t"), (HOUSE, ("n", ""), "t"), ("other", ("n",), "t"),
+        (HOUSE, ("n",), "t\x00"), (HOUSE, ("n",), "\ud800"), (HOUSE, ("n\x00",), "t"), (HOUSE, ("\udfff",), "t"),
+        (HOUSE, ("n\x1fm",), "t"), (HOUSE, ("n", "m", ""), "t"), (HOUSE, ("n",), ""), (HOUSE, ("N",), "t"),
+        (HOUSE, ("n",), "T"),
+    ],
+)  # fmt: skip
+async def test_a_name_that_nothing_has_points_nowhere(
+    store: Store, warehouse: str, namespace: Levels, name: str
+) -> None:
+    """Missing, misspelt and impossible names alike are None in both reads."""
+    await store.write([space("n", "m"), make("t"), make("t", namespace=("n", "m"))])
+    assert await store.pointer(warehouse, namespace, name) is None
+    assert await store.tabular(warehouse, namespace, name) is None
 
 
 async def test_a_table_needs_its_namespace(store: Store) -> None:
@@ -771,6 +811,8 @@ async def test_a_closed_store_says_so(url: str) -> None:
     for _ in range(2):
         with pytest.raises(Unavailable):
             await closed.tabular(HOUSE, ("n",), "t")
+        with pytest.raises(Unavailable):
+            await closed.pointer(HOUSE, ("n",), "t")
         with pytest.raises(Unavailable):
             await closed.write([space("x")])
         with pytest.raises(Unavailable):

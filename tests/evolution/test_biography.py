@@ -68,4 +68,7 @@ def test_a_client_honours_initial_default_from_a_version_on() -> None:
     assert honours_initial_default("pyiceberg", "1") == "yes"
     assert honours_initial_default("iceberg-java", "1.7.2") == "no"
     assert honours_initial_default("iceberg-java", "1.10.0-SNAPSHOT") == "yes"
-    assert honours_initial_default("pyiceberg", "") == honours_initial_default("duckdb", "1.5.5") == "unknown"
+    assert honours_initial_default("iceberg-rs", "0.7.0") == honours_initial_default("duckdb", "1.5.5") == "yes"
+    assert honours_initial_default("goiceberg", "0.5.0") == honours_initial_default("iceberg-rs", "0.3.0") == "no"
+    assert honours_initial_default("pyiceberg", "") == honours_initial_default("sail", "1.5.5") == "unknown"
+    assert honours_initial_default("iceberg-java", "unspecified") == "unknown"

@@ -12,6 +12,7 @@ from tests.evolution.tables import (
     evolve,
     field,
     refusals,
+    remove_ref,
     schema,
     set_ref,
     set_schema,
@@ -197,3 +198,17 @@ def test_an_old_id_under_a_new_name_is_told() -> None:
     )
     assert warnings(base, evolve(B, {**INT, "name": "visits"})) == ["ICE111"]
     assert warnings(base, evolve(B, INT)) == []
+
+
+def test_a_branch_that_comes_to_a_reused_schema_may_hold_what_younger_ones_had() -> None:
+    """Column 2 came as int (schema 1), became long (2) and was dropped, which made schema 0 current again. Snapshot 6
+    names it, and snapshot 4 from before names schema 1: so the lost snapshot between them may have been of schema 2."""
+    schemas = [schema(B), schema(B, INT, schema_id=1), schema(B, LONG, schema_id=2)]
+    listed = [snapshot(4, 1, parent=3), snapshot(6, 0, parent=5), snapshot(7, 1)]
+    stored = commit(
+        table(*schemas, current=1, snapshots=listed, refs={"main": branch(7), "t": tag(4), "v": tag(6)}), [forget(2)]
+    )
+    assert refusals(stored, [set_ref("main", 6)]) == ["ICE503"]
+    assert refusals(stored, [set_ref("main", 6), set_schema(0)]) == []
+    untold = commit(stored, [remove_ref("t"), expire(4)])
+    assert refusals(untold, [set_ref("main", 6)]) == []

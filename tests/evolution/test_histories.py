@@ -1,8 +1,9 @@
 """Random histories of a table, judged commit by commit, against what a reader makes of every file ever written.
 
 The model remembers for each snapshot all files behind it, expired or not, each with the columns it was written with.
-After every accepted commit, each file reachable from a branch must read under the current schema; and changes that
-are legal by construction must never be refused. The reader here is a few lines of its own and shares no code with the
+After every accepted commit, each file reachable from a branch must read under the current schema, and each file behind
+a listed snapshot under the schema that the snapshot names; and changes that are legal by construction must never be
+refused. The reader here is a few lines of its own and shares no code with the
 judge.
 """
 
@@ -111,7 +112,16 @@ class Histories(RuleBasedStateMachine):
     def branch_names(self) -> list[str]:
         return [name for name, ref in self.table.refs.items() if ref.is_branch]
 
-    def write(self, branch: str, schema_id: int, parent: int | None, updates: list[Json], legal: bool = False) -> None:
+    def write(
+        self,
+        branch: str | None,
+        schema_id: int,
+        parent: int | None,
+        updates: list[Json],
+        legal: bool = False,
+        kind: str = "branch",
+    ) -> None:
+        """A snapshot with all files of its parent and a new one; `branch` None leaves it without a ref."""
         self.snapshots += 1
         at = self.snapshots
         files = [] if parent is None else self.files[parent]
@@ -122,7 +132,8 @@ class Histories(RuleBasedStateMachine):
         sent["snapshot"]["first-row-id"] = self.table.next_row_id
         if self.table.format_version < 3:
             del sent["snapshot"]["first-row-id"], sent["snapshot"]["added-rows"]
-        if self.propose([*updates, sent, set_ref(branch, at)], legal):
+        refs = [] if branch is None else [set_ref(branch, at, kind)]
+        if self.propose([*updates, sent, *refs], legal):
             self.files[at] = [*files, columns if columns is not None else self.columns()]
 
     # Legal by construction
@@ -174,6 +185,24 @@ class Histories(RuleBasedStateMachine):
         name = names[branch % len(names)]
         ref = self.table.refs.get(name)
         self.write(name, self.table.current_schema_id, None if ref is None else ref.snapshot_id, [], legal=True)
+
+    @rule(branch=st.integers(0, 3), tagged=st.booleans())
+    def stages(self, branch: int, tagged: bool) -> None:
+        """A snapshot on a branch's head that no branch comes to."""
+        names = self.branch_names()
+        if names:
+            parent = self.table.refs[names[branch % len(names)]].snapshot_id
+            self.write("s" if tagged else None, self.table.current_schema_id, parent, [], True, "tag")
+
+    @rule(at=st.integers(0, 30), back=st.integers(1, 6), tagged=st.booleans())
+    def writes_off_branch(self, at: int, back: int, tagged: bool) -> None:
+        """On any listed snapshot, under any retained schema."""
+        self.write_under_any_schema(at, back, "s" if tagged else None, "tag")
+
+    def write_under_any_schema(self, at: int, back: int, ref: str | None, kind: str) -> None:
+        listed, ids = list(self.table.snapshots), self.table.schemas.ids
+        parent = listed[at % len(listed)].snapshot_id if listed else None
+        self.write(ref, ids[-back % len(ids)], parent, [], kind=kind)
 
     @rule()
     def replaces_when_alone(self) -> None:
@@ -343,6 +372,16 @@ class Histories(RuleBasedStateMachine):
             for file in self.files[self.table.refs[name].snapshot_id]:
                 assert reads(file, wanted, self.table.format_version), (name, file, wanted)
 
+    @invariant()
+    def every_snapshot_reads_with_its_own_schema(self) -> None:
+        """As tags and snapshot IDs are read."""
+        if not hasattr(self, "table"):
+            return
+        for listed in self.table.snapshots:
+            wanted = self.columns(listed.schema_id)
+            for file in self.files[listed.snapshot_id]:
+                assert reads(file, wanted, self.table.format_version), (listed.snapshot_id, file, wanted)
+
 
 class HistoriesWithStaleWriters(Histories):
     """Writers that began under an older schema commit late, with the schema ID they began with; nothing expires, since
@@ -354,6 +393,11 @@ class HistoriesWithStaleWriters(Histories):
         ref = self.table.refs.get("main")
         if ref is not None:
             self.write("main", ids[-back % len(ids)], ref.snapshot_id, [])
+
+    @rule(at=st.integers(0, 30), back=st.integers(1, 6), name=st.sampled_from(["main", "audit"]))
+    def writes_to_a_branch(self, at: int, back: int, name: str) -> None:
+        """On any listed snapshot, under any retained schema."""
+        self.write_under_any_schema(at, back, name, "branch")
 
     @rule(keep=st.integers(0, 3))
     def expires(self, keep: int) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from app.evolution.lineage import arrivals, lineage
+from app.evolution.lineage import Reached, arrivals, builds_on_its_own, lineage, newcomers, recycles
 from app.spec.table import TableMetadata
 from tests.evolution.tables import (
     Json,
+    add_snapshot,
     branch,
     commit,
     field,
@@ -114,3 +115,46 @@ def test_arrivals_are_what_no_branch_held() -> None:
 def test_everything_arrives_on_a_new_table() -> None:
     """A table that is created with snapshots brings them all."""
     assert arrived(None, history([snapshot(1, 0), snapshot(2, 0, 1)], main=branch(2))) == [("main", 2), ("main", 1)]
+
+
+def test_newcomers_are_what_the_earlier_version_does_not_list() -> None:
+    """After an append, after an expiry, and in a table that is just being created."""
+    stored = history([snapshot(1, 1), snapshot(2, 1, 1)], main=branch(2))
+    grown = commit(stored, [plain(add_snapshot(3, 1, 2))])
+    assert [s.snapshot_id for s in newcomers(stored, grown)] == [3]
+    assert list(newcomers(stored, stored)) == [] and len(list(newcomers(None, stored))) == 2
+    expired = commit(grown, [{"action": "remove-snapshots", "snapshot-ids": [1]}])
+    assert list(newcomers(grown, expired)) == [] and not recycles(grown, expired)
+
+
+def test_an_id_that_names_another_snapshot_is_a_newcomer() -> None:
+    """Removed and added by one commit."""
+    stored = history([snapshot(1, 1), snapshot(2, 1, 1)], main=branch(1))
+    again = commit(
+        stored,
+        [{"action": "remove-snapshots", "snapshot-ids": [2]}, plain(add_snapshot(2, 0, 1, sequence=3))],
+    )
+    assert [s.snapshot_id for s in newcomers(stored, again)] == [2]
+    assert recycles(stored, again)
+
+
+def test_a_snapshot_builds_on_its_own_schema() -> None:
+    """On a parent of the same schema, or on a branch's head under the current one; a walk must tell about all else."""
+    stored = history([snapshot(1, 0), snapshot(2, 2, 1)], current=1, main=branch(2))
+    for parent, schema_id, plainly in [(2, 2, True), (2, 1, True), (1, 1, False), (2, 0, False), (1, 0, True)]:
+        grown = commit(stored, [plain(add_snapshot(3, schema_id, parent))])
+        assert [builds_on_its_own(stored, s) for s in newcomers(stored, grown)] == [plainly], (parent, schema_id)
+
+
+def test_reached_walks_every_branch_and_no_tag() -> None:
+    """And without a table it holds nothing."""
+    stored = history([snapshot(1, 1), snapshot(2, 1, 1), snapshot(3, 1)], main=branch(2), old=tag(3))
+    reached = Reached(stored)
+    assert 1 in reached and 2 in reached and 3 not in reached and 4 not in reached
+    assert 1 not in Reached(None)
+
+
+def plain(update: Json) -> Json:
+    """The update for a table of version 2."""
+    del update["snapshot"]["first-row-id"], update["snapshot"]["added-rows"]
+    return update

@@ -17,31 +17,31 @@ def severity(policy: Policy, code: str) -> Severity:
 
 def test_properties_raise() -> None:
     """A table or namespace property makes a warning an error; the stricter of the two holds."""
-    policy = policy_from({"icekeel.rule.ICE702": "error"}, {"icekeel.rule.ice601": "ERROR"})
+    policy = policy_from({"icekeel.rule.ICE702": "error"}, [{"icekeel.rule.ice601": "ERROR"}])
     assert severity(policy, "ICE702") is Severity.ERROR
     assert severity(policy, "ICE601") is Severity.ERROR
-    both = policy_from({"icekeel.rule.ICE702": "warn"}, {"icekeel.rule.ICE702": "error"})
+    both = policy_from({"icekeel.rule.ICE702": "warn"}, [{"icekeel.rule.ICE702": "error"}])
     assert severity(both, "ICE702") is Severity.ERROR
 
 
 def test_properties_never_lower() -> None:
     """A property below the rule's level has no effect, nor one below what the API set."""
-    assert severity(policy_from({"icekeel.rule.ICE201": "off"}, {}), "ICE201") is Severity.ERROR
-    lowered = policy_from({"icekeel.rule.ICE201": "off"}, {}, [("ICE201", Severity.WARN)])
+    assert severity(policy_from({"icekeel.rule.ICE201": "off"}, ()), "ICE201") is Severity.ERROR
+    lowered = policy_from({"icekeel.rule.ICE201": "off"}, (), [("ICE201", Severity.WARN)])
     assert severity(lowered, "ICE201") is Severity.WARN
-    raised_again = policy_from({"icekeel.rule.ICE201": "error"}, {}, [("ICE201", Severity.WARN)])
+    raised_again = policy_from({"icekeel.rule.ICE201": "error"}, (), [("ICE201", Severity.WARN)])
     assert severity(raised_again, "ICE201") is Severity.ERROR
 
 
 def test_the_nearest_setting_of_the_api_holds() -> None:
     """Settings come nearest last; None takes back what a wider scope set."""
-    assert severity(policy_from({}, {}, [("ICE201", "off"), ("ICE201", "warn")]), "ICE201") is Severity.WARN
-    assert severity(policy_from({}, {}, [("ICE201", "off"), ("ICE201", None)]), "ICE201") is Severity.ERROR
+    assert severity(policy_from({}, (), [("ICE201", "off"), ("ICE201", "warn")]), "ICE201") is Severity.WARN
+    assert severity(policy_from({}, (), [("ICE201", "off"), ("ICE201", None)]), "ICE201") is Severity.ERROR
 
 
 def test_a_floor_ignores_lowering() -> None:
     """A rule that keeps metadata readable stays an error, whoever asks."""
-    assert severity(policy_from({}, {}, [("ICE501", "off")]), "ICE501") is Severity.ERROR
+    assert severity(policy_from({}, (), [("ICE501", "off")]), "ICE501") is Severity.ERROR
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_a_floor_ignores_lowering() -> None:
 )
 def test_unknown_codes_and_values_are_left_out(properties: dict[str, str]) -> None:
     """Properties are opaque: what is not understood changes nothing."""
-    assert policy_from(properties, properties) == policy_from({}, {})
+    assert policy_from(properties, [properties]) == policy_from({}, ())
 
 
 def test_effective_values_are_shown_with_their_reason() -> None:
     """Every live rule is listed with what holds and who set it."""
-    policy = policy_from({"icekeel.rule.ICE702": "error"}, {}, [("ICE201", "warn")])
+    policy = policy_from({"icekeel.rule.ICE702": "error"}, (), [("ICE201", "warn")])
     rows = {row["code"]: row for row in effective(policy)}
     assert len(rows) == len([rule for rule in RULES if not rule.retired])
     assert rows["ICE702"] == {

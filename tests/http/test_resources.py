@@ -428,3 +428,14 @@ def test_documentation_is_self_contained(http: httpx.Client) -> None:
     for path in document["paths"]:
         assert path.replace("{", "{") in page.text
     assert json.dumps(document)
+
+
+def test_a_misspelt_member_of_our_own_api_is_refused(http: httpx.Client) -> None:
+    """Ignoring it would claim to have changed what was never asked for; the answer lists what there is."""
+    fault = error(http.patch("/icekeel/v1/warehouses/default", json={"options": {"s3.region": "eu-west-1"}}))
+    assert fault["code"] == 400
+    assert "'options'" in fault["message"] and "storage" in fault["message"]
+    ns = namespace(http)
+    own = f"/icekeel/v1/default/namespaces/{ns}/tables/{table(http, ns)['name']}/evolution"
+    assert error(http.post(f"{own}/plan", json={"operations": [], "operation": []}))["code"] == 400
+    assert error(http.post(f"{own}/waivers", json={"code": "ICE202", "reason": "x", "expires": 1}))["code"] == 400

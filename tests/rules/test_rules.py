@@ -10,6 +10,7 @@ from app.errors import NotFound
 from app.evolution.judge import DEFINITION_RULES
 from app.evolution.registry import HEADINGS, RULES, catalogue, manual
 from app.rules import Severity
+from tests.evolution.tables import branch, evolve, field, judged, schema, snapshot, table
 from tests.rules.fixtures import ROOT, expected, found, load, run
 
 LIVE = [rule for rule in RULES if not rule.retired]
@@ -68,6 +69,16 @@ def test_messages_are_one_line_and_name_the_fix(code: str) -> None:
             assert finding.message.endswith(f". {finding.fix}") and finding.fix.endswith(".")
             assert "\n" not in finding.message and ".. " not in finding.message
             assert finding.fix[0].isupper() and len(finding.message) < 600
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\r\nX: 1", "\x00", "\u2028", "\x1b[31m", "n" * 50_000])
+def test_messages_stay_one_short_line_whatever_names_hold(name: str) -> None:
+    """Line breaks and control characters are written out, and a name as long as a document is cut."""
+    before = schema(field(1, name, "long"))
+    stored = table(before, snapshots=[snapshot(1, 0)], refs={"main": branch(1)})
+    for finding in judged(stored, evolve(field(1, name, "string"), field(2, f"{name}?", "int", True))).findings:
+        assert finding.message.isprintable() and len(finding.message) < 3_000
+        assert finding.message.endswith(f". {finding.fix}")
 
 
 def test_no_fixture_without_a_rule() -> None:

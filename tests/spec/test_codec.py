@@ -60,7 +60,7 @@ def test_text_that_is_no_unicode_is_refused() -> None:
 
 
 def test_the_last_of_equal_keys_wins() -> None:
-    """Duplicate object keys behave as in the reference implementation."""
+    """In stored documents duplicate object keys behave as in the reference implementation."""
     assert codec.decode(b'{"a":1,"b":2,"a":3}') == {"a": 3, "b": 2}
 
 
@@ -151,3 +151,52 @@ def test_descriptions_are_short_and_never_fail() -> None:
     assert codec.describe({"a": [1, None]}) == '{"a":[1,null]}'
     assert len(codec.describe("x" * 1000)) == 80
     assert codec.describe(msgspec) != ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a":1,"a":2}', '{"a":null,"a":1}', '{"a":[{"b":{"c":1 , "c" : 1}}]}', '{"a":"x:y","a":"z"}',
+        '{"a":1,"\\u0061":2}', '{"a":1,"a":2,"b":"\\u003a"}', '{"a":1,"a":2,"b":"\\u003A","c:":"\\u003c"}',
+        '{"a":123456789012345678901234567890,"a":2}', '{"":1,"":1}', '[{"a":1},{"a":1,"b":2,"a":3}]',
+    ],
+)  # fmt: skip
+def test_a_request_names_no_member_twice(text: str) -> None:
+    """At any depth, however the name is written, and whatever the strings hold."""
+    with pytest.raises(SpecError, match="an object has more than one member named"):
+        codec.decode_request(text.encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a":"a:a:a","b:":{"a":[":"]}}', '{"a":"\\u003a\\u003c"}', '{"a" : 1 ,\n"b": "\\"c\\":1"}', "[]", '":"',
+        '{"a":123456789012345678901234567890,"b":1e3}', '{"a":{"a":{"a":1}}}',
+    ],
+)  # fmt: skip
+def test_colons_in_strings_are_no_members(text: str) -> None:
+    """What looks like a member to a careless count is read as it stands."""
+    assert codec.decode_request(text.encode()) == codec.decode(text)
+
+
+@given(JSON_VALUES)
+def test_a_request_reads_as_any_document(value: Any) -> None:
+    """Without a name twice there is no difference."""
+    assert repr(codec.decode_request(codec.encode(value))) == repr(value)
+
+
+@given(st.dictionaries(st.text(max_size=5), JSON_VALUES, min_size=1), st.data())
+def test_a_member_written_again_is_always_found(members: dict[str, Any], data: st.DataObject) -> None:
+    """Wherever in the object it is repeated."""
+    name = data.draw(st.sampled_from(sorted(members)))
+    pieces = [codec.encode({key: item})[1:-1] for key, item in members.items()]
+    pieces.insert(data.draw(st.integers(0, len(pieces))), codec.encode({name: data.draw(JSON_VALUES)})[1:-1])
+    with pytest.raises(SpecError, match="more than one member"):
+        codec.decode_request(b'{"outer":[{' + b",".join(pieces) + b"}]}")
+
+
+def test_a_request_that_is_no_json_is_refused_alike() -> None:
+    """Garbage, and nesting that is too deep for one reader or the other."""
+    for data in (b"", b"{", b'{"a":1}}', b"[" * 200_000, b"[" * 900 + b"123456789012345678901234567890" + b"]" * 900):
+        with contextlib.suppress(SpecError):
+            codec.decode_request(data)

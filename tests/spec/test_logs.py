@@ -7,20 +7,21 @@ import pytest
 
 from app.errors import SpecError
 from app.spec.logs import MetadataLog, SnapshotLog, parse_metadata_log, parse_snapshot_log
+from app.spec.text import joined
 
 
 def test_stored_entries_keep_their_text() -> None:
     """Unknown members of log entries survive, and an appended entry follows them."""
     log = parse_snapshot_log(msgspec.Raw(b'[{"snapshot-id": 1,"timestamp-ms":5,"x":0}]'), "$").add(6, 2)
-    assert b"".join(log.render()) == (b'[{"snapshot-id": 1,"timestamp-ms":5,"x":0},{"timestamp-ms":6,"snapshot-id":2}]')
+    assert joined(log.parts()) == (b'[{"snapshot-id": 1,"timestamp-ms":5,"x":0},{"timestamp-ms":6,"snapshot-id":2}]')
 
 
 def test_an_empty_log_is_an_empty_list() -> None:
     """Blanks between the brackets are nothing."""
-    assert b"".join(parse_metadata_log(msgspec.Raw(b"[ ]"), "$").add(1, "a").render()) == (
+    assert joined(parse_metadata_log(msgspec.Raw(b"[ ]"), "$").add(1, "a").parts()) == (
         b'[{"timestamp-ms":1,"metadata-file":"a"}]'
     )
-    assert b"".join(SnapshotLog().render()) == b"[]"
+    assert joined(SnapshotLog().parts()) == b"[]"
 
 
 def test_trimming_drops_the_oldest() -> None:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import gzip
+import zlib
+from pathlib import Path
 
+import duckdb
 import pytest
+from duckdb_extensions import import_extension
+from pyiceberg.table import StaticTable
 
 from app.errors import PayloadTooLarge, SpecError
 from app.spec.metadata_file import decode, encode, new_metadata_location, parse_version
+from app.spec.table import compose_table_metadata
+from app.spec.text import Text
+from tests.spec.documents import parsed, snapshot, with_history
 
 TEXT = b'{"format-version":2}' * 50
 PLAIN = "s3://b/t/metadata/00001-a.metadata.json"
@@ -22,6 +30,50 @@ def test_what_is_written_is_read(location: str) -> None:
     assert stored == encode(TEXT, location)
     assert (stored == TEXT) == (location == PLAIN)
     assert decode(stored, location) == TEXT
+
+
+@pytest.mark.parametrize("location", [PLAIN, NEW_GZIP, OLD_GZIP])
+def test_a_text_in_chunks_is_stored_alike(location: str) -> None:
+    """Plain as it is, gzip as one member that ordinary readers unpack to the very text."""
+    text = Text.composed([b"[", *(TEXT * 3 for _ in range(3)), b"]"])
+    stored = encode(text, location)
+    assert decode(stored, location) == text.joined()
+    if location == PLAIN:
+        assert stored == text.joined()
+    else:
+        unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        assert unpacker.decompress(stored) == gzip.decompress(stored) == text.joined()
+        assert unpacker.eof and not unpacker.unused_data
+
+
+@pytest.fixture
+def spliced(tmp_path: Path) -> Path:
+    """The metadata file of a table with 3,000 snapshots, from chunks."""
+    metadata = parsed(with_history(*(snapshot(n, n - 1 or None, n) for n in range(1, 3001))))
+    file = tmp_path / "metadata" / "00001-a.gz.metadata.json"
+    file.parent.mkdir()
+    text = compose_table_metadata(metadata)
+    assert isinstance(text, Text) and len(text.chunks) > 5
+    file.write_bytes(encode(text, str(file)))
+    return file
+
+
+def test_pyiceberg_reads_spliced_files(spliced: Path) -> None:
+    """All of it."""
+    assert [item.snapshot_id for item in StaticTable.from_metadata(str(spliced)).metadata.snapshots] == [
+        *range(1, 3001)
+    ]
+
+
+def test_duckdb_reads_spliced_files(spliced: Path, tmp_path: Path) -> None:
+    """All of it."""
+    config = {"extension_directory": str(tmp_path / "extensions"), "autoinstall_known_extensions": "false"}
+    with duckdb.connect(config=config) as connection:
+        for name in ("avro", "httpfs", "iceberg"):
+            import_extension(name, con=connection)
+            connection.execute(f"LOAD {name}")
+        counted = f"SELECT count(*), max(snapshot_id) FROM iceberg_snapshots('{spliced}')"
+        assert connection.execute(counted).fetchall() == [(3000, 3000)]
 
 
 def test_gzip_under_a_plain_name_is_told_by_its_bytes() -> None:

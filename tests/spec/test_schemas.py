@@ -9,6 +9,7 @@ from app.errors import SpecError
 from app.spec.codec import encode
 from app.spec.schema import parse_schema
 from app.spec.schemas import Schemas, parse_schemas, single_schema
+from app.spec.text import Chunk, joined
 from tests.spec.documents import column, schema
 
 
@@ -16,7 +17,7 @@ def test_text_survives_and_parsing_waits() -> None:
     """A schema that nobody asks for is neither parsed nor rewritten, even if it is broken."""
     text = b'[ {"schema-id":0,"type":"struct","fields":[],"x":1}, {"schema-id":1,"type":"broken"} ]'
     schemas = parse_schemas(msgspec.Raw(text), "$.schemas")
-    assert b"".join(schemas.render()) == (
+    assert joined(schemas.parts()) == (
         b'[{"schema-id":0,"type":"struct","fields":[],"x":1},{"schema-id":1,"type":"broken"}]'
     )
     assert schemas.get(0) is schemas.get(0)
@@ -36,7 +37,7 @@ def test_a_missing_id_is_zero_and_written_from_then_on() -> None:
     """Version 1 documents may leave schema-id out, later versions need it."""
     schemas = single_schema(msgspec.Raw(encode(schema(None, column(1, "a")))), "$")
     assert schemas.ids == (0,)
-    assert msgspec.json.decode(b"".join(schemas.render())) == [schema(0, column(1, "a"))]
+    assert msgspec.json.decode(joined(schemas.parts())) == [schema(0, column(1, "a"))]
 
 
 def test_equal_content_is_found_under_its_id() -> None:
@@ -54,3 +55,14 @@ def test_removal_leaves_the_rest() -> None:
     assert base.remove([0, 7]).ids == (1,)
     assert base.ids == (0, 1)
     assert (0 in base, 7 in base, len(base), list(base)) == (True, False, 2, [0, 1])
+
+
+def test_a_wide_schema_is_a_chunk_that_versions_share() -> None:
+    """Its text is compressed once, however many versions list it; narrow ones are joined."""
+    narrow = schema(0, column(1, "a"))
+    wide = schema(1, *(column(n, f"column_{n}") for n in range(1, 500)))
+    base = parse_schemas(msgspec.Raw(encode([narrow, wide])), "$")
+    longer = base.append(parse_schema(schema(2, column(1, "b"))))
+    (chunk,) = [part for part in base.parts() if isinstance(part, Chunk)]
+    assert [part for part in longer.parts() if isinstance(part, Chunk)] == [chunk]
+    assert msgspec.json.decode(joined(longer.parts()))[:2] == [narrow, wide]

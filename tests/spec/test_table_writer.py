@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from app.spec import entries, text
 from app.spec.codec import encode
-from app.spec.table import parse_table_metadata, render_refs_only, render_table_metadata
-from tests.spec.documents import column, document, parsed, schema, snapshot, with_history
+from app.spec.snapshot import snapshot_from_json
+from app.spec.table import (
+    TableMetadata,
+    compose_table_metadata,
+    parse_table_metadata,
+    render_refs_only,
+    render_table_metadata,
+    stored_text,
+)
+from app.spec.text import Text
+from tests.spec.documents import NOW, column, document, parsed, schema, snapshot, with_history
 
 EMPTY: dict[str, Any] = {
     "snapshots": [],
@@ -94,3 +108,111 @@ def test_refs_only_keeps_what_refs_point_to() -> None:
     full, refs = written(value), msgspec.json.decode(render_refs_only(parsed(value)))
     assert [item["snapshot-id"] for item in refs["snapshots"]] == [1, 3]
     assert refs | {"snapshots": full["snapshots"]} == full
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("append"), st.integers(1, 30)),
+        st.tuples(st.just("expire"), st.integers(1, 40)),
+        st.tuples(st.just("drop"), st.integers(0, 60)),
+        st.tuples(st.just("set"), st.integers(0, 99)),
+        st.tuples(st.just("reload"), st.just(0)),
+    ),
+    max_size=12,
+)
+
+
+def stepped(table: TableMetadata, step: str, argument: int, number: int) -> TableMetadata:
+    replace = msgspec.structs.replace
+    if step == "append":
+        for at in range(number, number + argument):
+            entry = snapshot_from_json(snapshot(at), "$")
+            log = table.snapshot_log.add(NOW + at, at)
+            table = replace(table, snapshots=table.snapshots.append(entry), snapshot_log=log)
+        return replace(table, metadata_log=table.metadata_log.add(NOW + number, f"file-{number}").trim(5)[0])
+    if step == "expire":
+        return replace(
+            table, snapshots=table.snapshots.after(argument), snapshot_log=table.snapshot_log.after(argument)
+        )
+    if step == "drop":
+        return replace(table, snapshots=table.snapshots.keep(lambda item: item.snapshot_id % 61 != argument))
+    if step == "set":
+        return replace(table, properties={"p": str(argument)})
+    return parse_table_metadata(compose_table_metadata(table, 1 << 40))  # type: ignore[arg-type]
+
+
+@given(STEPS)
+def test_whatever_happens_the_compressed_text_is_the_plain_one(steps: list[tuple[str, int]]) -> None:
+    """Appends, expiry, edits and reloads: each version unpacks to its text, and old versions stay what they were."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(entries, "LOOSE_LIMIT", 5)
+        patch.setattr(entries, "CHUNK_BYTES", 2_000)
+        patch.setattr(entries, "_SMALL_BYTES", 1_000)
+        history = [snapshot(n) for n in range(1, 50)]
+        free = {"refs": {}, "current_snapshot_id": -1, "last_updated_ms": NOW + 10_000}
+        table, number = parsed(with_history(*history, **free)), 50
+        versions: list[tuple[Text, bytes]] = []
+        for step, argument in steps:
+            table, number = stepped(table, step, argument, number), number + 100
+            composed = compose_table_metadata(table)
+            plain = render_table_metadata(table)
+            assert isinstance(composed, Text)
+            versions.append((composed, plain))
+            assert gzip.decompress(b"".join(composed.deflated().member())) == composed.joined() == plain
+            ids = [item.snapshot_id for item in table.snapshots]
+            assert [item["snapshot-id"] for item in msgspec.json.decode(plain)["snapshots"]] == ids
+        for composed, plain in versions:
+            assert composed.joined() == plain
+
+
+def test_a_small_text_is_in_one_piece() -> None:
+    """Chunks are for documents that are large."""
+    table = parsed(with_history(snapshot(1)))
+    whole = render_table_metadata(table)
+    assert compose_table_metadata(table, len(whole) + 1) == whole
+    assert isinstance(compose_table_metadata(table, len(whole)), Text)
+
+
+def many(count: int = 400) -> dict[str, Any]:
+    wide = schema(1, *(column(n, f"column_{n}") for n in range(1, 400)))
+    value = with_history(*(snapshot(n) for n in range(1, count)))
+    return value | {"schemas": [*value["schemas"], wide], "x-new": {"a": 1}}
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_stored_text_is_the_file_byte_for_byte(indent: int | None, turned: bool) -> None:
+    """However the file is laid out and its members are ordered."""
+    value = many()
+    listed = list(value.items())
+    data = json.dumps(dict(reversed(listed) if turned else listed), indent=indent).encode()
+    cut = stored_text(parse_table_metadata(data), data)
+    assert cut.joined() == data
+    assert gzip.decompress(b"".join(cut.deflated().member())) == data
+
+
+def test_the_next_version_shares_the_long_parts_of_the_file() -> None:
+    """Schemas that are wide, snapshots and their log: an append to a table just read compresses the rest."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(entries, "CHUNK_BYTES", 20_000)
+        data = encode(many())
+        table = parse_table_metadata(data)
+        stored = stored_text(table, data)
+        stored.deflated()
+        longer = msgspec.structs.replace(
+            table, snapshots=table.snapshots.append(snapshot_from_json(snapshot(999), "$"))
+        )
+        text_of_next = compose_table_metadata(longer)
+        assert isinstance(text_of_next, Text)
+        assert len([chunk for chunk in text_of_next.chunks if chunk in stored.chunks]) >= 5
+        assert text_of_next.pending < 3_000 < len(text_of_next)
+
+
+def test_entries_that_look_alike_are_no_trap() -> None:
+    """A needle found at another place counts only if the whole chunk is there."""
+    table = with_history(*(snapshot(n) for n in range(1, 50)))
+    decoy = json.dumps(table["snapshots"][:5], separators=(",", ":"))
+    data = encode({"x-first": json.loads(decoy)} | table)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "CHUNK_BYTES", 1_000)
+        assert stored_text(parse_table_metadata(data), data).joined() == data

@@ -97,6 +97,13 @@ def test_dialects_are_compared_in_lower_case() -> None:
     assert view_version_from_json(version(1, representations=[sql]), "$").dialects == {"trino"}
 
 
+def test_a_version_that_says_nothing_is_taken_from_stored_views_alone() -> None:
+    """No engine can expand a view without a representation, so none is made; one that is there still loads."""
+    with pytest.raises(SpecError, match="without specifying a query"):
+        view_version_from_json(version(1, representations=[]), "$")
+    assert parse_view_metadata(encode(view(versions=[version(1, representations=[])]))).current_version_id == 1
+
+
 def test_two_versions_may_behave_alike() -> None:
     """Only id and time of creation do not count."""
     one = view_version_from_json(version(1), "$")

@@ -10,12 +10,16 @@ import pytest
 from app.errors import BadRequest
 from app.web.answer import Answer
 from app.web.envelope import Envelope
-from app.web.exchange import Observe
+from app.web.exchange import Observe, Observer
 from app.web.metrics import Metrics
 
 
 def render(error: BaseException, scope: Any) -> Answer:
     return Answer(400 if isinstance(error, BadRequest) else 500, type(error).__name__.encode())
+
+
+def observer(metrics: Metrics) -> Observer:
+    return Observer(metrics=metrics, monotonic=lambda: 0.0, id_prefix="p", sample=0, slow_s=1.0)
 
 
 def ask(app: Any, method: str = "GET", headers: tuple[tuple[bytes, bytes], ...] = ()) -> tuple[list[Any], Metrics]:
@@ -26,9 +30,7 @@ def ask(app: Any, method: str = "GET", headers: tuple[tuple[bytes, bytes], ...] 
     async def send(message: Any) -> None:
         sent.append(message)
 
-    layers = Observe(
-        Envelope(app, render=render), metrics=metrics, monotonic=lambda: 0.0, id_prefix="p", sample=0, slow_s=1.0
-    )
+    layers = Observe(Envelope(app, render=render), observer(metrics))
     scope = {"type": "http", "method": method, "path": "/x", "headers": list(headers)}
     asyncio.run(layers(scope, None, send))  # type: ignore[arg-type]
     return sent, metrics
@@ -91,14 +93,7 @@ def test_a_cancelled_request_is_answered_before_it_ends() -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    layers = Observe(
-        Envelope(cancelled, render=render),
-        metrics=Metrics(),
-        monotonic=lambda: 0.0,
-        id_prefix="p",
-        sample=0,
-        slow_s=1.0,
-    )
+    layers = Observe(Envelope(cancelled, render=render), observer(Metrics()))
 
     async def run() -> None:
         with pytest.raises(asyncio.CancelledError):

@@ -46,6 +46,15 @@ BY_NAME: Final = (
         tabular.c.name == param("name"),
     )
 )
+POINTER: Final = (
+    select(tabular.c.tabular_id, tabular.c.kind, tabular.c.uuid, tabular.c.metadata_location)
+    .select_from(JOINED)
+    .where(
+        namespace.c.warehouse == param("warehouse"),
+        namespace.c.path == param("path"),
+        tabular.c.name == param("name"),
+    )
+)
 BY_ID: Final = select(*COLUMNS).select_from(JOINED).where(tabular.c.tabular_id == param("id"))
 
 # The namespace is a scalar subquery, not a join: either planner then walks the index in name order up to the limit.

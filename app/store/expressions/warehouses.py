@@ -9,7 +9,7 @@ from sqlalchemy import delete, exists, insert, literal_column, select, update
 from app.store.expressions.params import param
 from app.store.schema import idempotency_key, namespace, policy_setting, warehouse
 
-_COLUMNS = (
+COLUMNS = (
     warehouse.c.name,
     warehouse.c.location,
     warehouse.c.allowed_locations,
@@ -19,8 +19,8 @@ _COLUMNS = (
     warehouse.c.version,
 )
 
-ONE: Final = select(*_COLUMNS).where(warehouse.c.name == param("name"))
-ALL: Final = select(*_COLUMNS).order_by(warehouse.c.name)
+ONE: Final = select(*COLUMNS).where(warehouse.c.name == param("name"))
+ALL: Final = select(*COLUMNS).order_by(warehouse.c.name)
 
 INSERT: Final = (
     insert(warehouse)

@@ -29,6 +29,7 @@ from tests.evolution.histories.schema_acts import (
     undoes,
     upgrades,
 )
+from tests.evolution.histories.staged_writes import evolves_and_writes, stages, stages_late, writes_anything
 from tests.evolution.histories.world import Outcome, World
 from tests.evolution.histories.writes import (
     appends,
@@ -64,6 +65,10 @@ ACTS: Sequence[tuple[int, Act]] = (
     (4, replaces),
     (1, replaces_amid_branches),
     (1, replaces_and_points_back),
+    (4, stages),
+    (2, stages_late),
+    (8, writes_anything),
+    (3, evolves_and_writes),
 )
 
 

@@ -17,7 +17,7 @@ from app.spec.schema import Schema
 from app.spec.table import TableMetadata
 from tests.evolution.histories.drawing import storable
 from tests.evolution.histories.reading import Violation
-from tests.evolution.histories.truth import published
+from tests.evolution.histories.truth import Written, published
 from tests.evolution.histories.world import World
 
 SENTENCES: Final = {
@@ -54,6 +54,8 @@ SENTENCES: Final = {
 _FREE: Final = PartitionSpec(-1)
 """Partition columns are alike in all rows of a file, so one spec without any shows what these would hide."""
 
+_OF_SNAPSHOTS: Final = ("ICE509", "ICE510")
+
 _SENTENCES_WITHIN: Final = (
     "(the initial-default differs)",
     "(a map key, or something inside one, changed)",
@@ -76,11 +78,11 @@ class Refusals:
         if not storable(world.table.schema):
             return ()  # no writer can make a file under it, so none can be shown
         real = [violation for _, violation in world.violations(candidate)]
-        wrong = [*real, *_of_files_that_may_be(world, candidate)]
+        wrong = [*real, *_of_files_that_may_be(world, candidate), *_of_new_snapshots(world, candidate)]
         missing = []
         for finding in findings:
             self.counted[finding.code] += 1
-            related = None if finding.field_id is None else _related(world, candidate, finding.field_id)
+            related = None if finding.field_id is None else _related(world, candidate, finding)
             if any(related is None or violation.field_id in related for violation in wrong):
                 self.shown[finding.code] += 1
             elif finding.code not in SENTENCES and not _stands_for_a_sentence(finding, candidate):
@@ -93,15 +95,17 @@ def _stands_for_a_sentence(finding: Finding, candidate: TableMetadata) -> bool:
     return promoted_early or any(words in finding.message for words in _SENTENCES_WITHIN)
 
 
-def _related(world: World, candidate: TableMetadata, field_id: int) -> set[int]:
-    """The field, what is in it and what it is in, before or after."""
-    found = {field_id}
-    for schema in (world.table.schema, candidate.schema):
+def _related(world: World, candidate: TableMetadata, finding: Finding) -> set[int]:
+    """The field, what is in it and what it is in: before or after, or in any schema where new snapshots have theirs."""
+    assert finding.field_id is not None
+    found = {finding.field_id}
+    others = candidate.schemas if finding.code in _OF_SNAPSHOTS else ()
+    for schema in (world.table.schema, candidate.schema, *filter(None, map(candidate.schemas.get, others))):
         for inner in schema.by_id:
             line = {inner, *(ancestor.field_id for ancestor in schema.ancestors(inner))}
-            if field_id in line:
+            if finding.field_id in line:
                 found.add(inner)
-            if inner == field_id:
+            if inner == finding.field_id:
                 found |= line
     return found
 
@@ -114,6 +118,29 @@ def _of_files_that_may_be(world: World, candidate: TableMetadata) -> Iterator[Vi
             file = world.file(schema, spec)
             defaults = published([schema], world.published)
             yield from world.readings.violations(file, candidate.schema, defaults)
+
+
+def _of_new_snapshots(world: World, candidate: TableMetadata) -> Iterator[Violation]:
+    """What time travel to a new snapshot would misread of the files that its ancestors may hold."""
+    for listed in candidate.snapshots:
+        schema = None if listed.schema_id is None else candidate.schemas.get(listed.schema_id)
+        if schema is None or listed.snapshot_id in world.table.snapshots:
+            continue
+        for earlier in filter(storable, _behind(world, world.snapshots[listed.snapshot_id])):
+            for spec in (*world.table.partition_specs, _FREE):
+                file = world.file(earlier, spec)
+                yield from world.readings.violations(file, schema, published([earlier], {}))
+
+
+def _behind(world: World, snapshot: Written) -> list[Schema]:
+    """The schemas that files behind a snapshot may have been written under."""
+    found = {s.schema.schema_id: s.schema for s in snapshot.ancestry}
+    if not all(world.retained(s) and s.names_schema for s in snapshot.ancestry):
+        for schema_id in world.table.schemas:
+            schema = world.table.schemas.get(schema_id)
+            if schema is not None:
+                found.setdefault(schema_id, schema)
+    return list(found.values())
 
 
 def _possible(world: World, candidate: TableMetadata) -> list[Schema]:

@@ -13,7 +13,7 @@ from tests.evolution.histories.editor import Editor
 from tests.evolution.histories.schema_acts import schema_updates
 from tests.evolution.histories.truth import Written
 from tests.evolution.histories.wild_edits import WILD
-from tests.evolution.histories.world import Outcome, World
+from tests.evolution.histories.world import Outcome, Unwarranted, World
 from tests.evolution.tables import NOW, Json, remove_ref, schema, set_ref, struct
 
 
@@ -33,7 +33,17 @@ def appends_late(world: World) -> Outcome | None:
     written = world.table.schemas.get(schema_id)
     assert written is not None
     name = world.draw.choice(["main", *branches])
-    return write(world, name, branches.get(name), written, legal=False)
+    outcome = write(world, name, branches.get(name), written, legal=False)
+    assert_warranted(world, outcome)
+    return outcome
+
+
+def assert_warranted(world: World, outcome: Outcome | None) -> None:
+    """Of a late writer: its schema was current while the parent was the head, so it reads all behind it. Only where
+    schemas were removed meanwhile can nobody tell."""
+    for found in () if outcome is None else outcome.refused_by:
+        if found.code in ("ICE509", "ICE510") and "removed since: nothing tells" not in found.message:
+            raise Unwarranted(f"late writer: {found.message}\n{world.story()}")
 
 
 def appends_without_schema_id(world: World) -> Outcome | None:
@@ -65,15 +75,15 @@ def write(
     files = (file,) if parent is None or overwrite else (*parent.files, file)
     ancestry = () if parent is None else (*parent.ancestry, parent)
     snapshot = Written(world.fresh_snapshot_id(), written, named, ancestry, files, frozenset({file.number}))
-    sent = _snapshot(world, snapshot, parent)
+    sent = sent_snapshot(world, snapshot, parent)
     updates = [*before, {"action": "add-snapshot", "snapshot": sent}, set_ref(branch, snapshot.snapshot_id)]
     outcome = world.commit(f"{act} to {branch}", updates, legal=legal, written=[snapshot], replaces=replaces)
     if outcome.accepted:
-        _take_assigned_schema(world, snapshot)
+        take_assigned_schema(world, snapshot)
     return outcome
 
 
-def _snapshot(world: World, snapshot: Written, parent: Written | None) -> Json:
+def sent_snapshot(world: World, snapshot: Written, parent: Written | None) -> Json:
     table = world.table
     version = table.format_version
     sent: Json = {
@@ -92,7 +102,7 @@ def _snapshot(world: World, snapshot: Written, parent: Written | None) -> Json:
     return sent
 
 
-def _take_assigned_schema(world: World, snapshot: Written) -> None:
+def take_assigned_schema(world: World, snapshot: Written) -> None:
     """The server may have numbered the schema of a replacement differently."""
     listed: Snapshot | None = world.table.snapshots.get(snapshot.snapshot_id)
     if listed is not None and listed.schema_id is not None:
@@ -121,7 +131,7 @@ def _replace(world: World, *, legal: bool) -> Outcome | None:
     _take_names(world, fields, schema_to_json(table.schema)["fields"])
     _keep_ids(struct(*fields), known, "")
     updates: list[Json] = [remove_ref("main")] if "main" in table.refs else []
-    schema_id = _client_number(world, parse_schema(schema(*fields)))
+    schema_id = client_number(world, parse_schema(schema(*fields)))
     updates += schema_updates((fields, []), schema_id)
     updates += [
         {"action": "add-spec", "spec": {"spec-id": _unpartitioned(world).spec_id, "fields": []}},
@@ -150,7 +160,7 @@ def _unpartitioned(world: World) -> PartitionSpec:
     return PartitionSpec(max(spec.spec_id for spec in specs) + 1, ()) if known is None else known
 
 
-def _client_number(world: World, sent: Schema) -> int:
+def client_number(world: World, sent: Schema) -> int:
     """The id that a client gives the schema, from what it knows; the server may give another."""
     known = world.table.schemas.same_as(sent)
     return max(world.table.schemas) + 1 if known is None else known
