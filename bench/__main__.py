@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench import budget, peers, report, stores, tables, targets
+from bench import budget, disk, judge, peers, report, stores, tables, targets
 from bench.targets import ROOT, Started, Target
 from bench.workloads import ALL, FLOORS, WARMING, Workload
 
@@ -87,6 +87,8 @@ class Run:
         self.cells: dict[str, dict[str, list[Json]]] = {}
         self.skipped: dict[tuple[str, str], str] = {}
         self.calibrations: list[float] = []
+        self.writes: dict[str, float] = {}
+        self.judge: dict[str, float] = {}
 
     def open(self) -> None:
         """Start everything, idle at first, and seed it."""
@@ -198,6 +200,19 @@ class Run:
                 )
         return f"{workload.name:34} " + " | ".join(shown)
 
+    def measure_beside(self) -> None:
+        """What needs no server: the disk alone, for documents of the size that ours wrote, and the judge."""
+        ours = self.targets[0]
+        for name, table, headers in (
+            ("10,000 snapshots", "a10000", {}),
+            ("10,000 snapshots, gzip", tables.PACKED, {"Accept-Encoding": "gzip"}),
+        ):
+            if any("append, 10,000" in workload.name for workload in self.workloads):
+                length = ours.header(ours.path(f"namespaces/{tables.SPACE}/tables/{table}"), "Content-Length", headers)
+                self.writes[name] = round(disk.write_us(int(length or 0)), 1)
+        if not self.given.only:
+            self.judge = {name: round(cost, 3) for name, cost in judge.medians().items()}
+
     def row(self, workload: str) -> dict[str, Json]:
         """The cells of a workload: medians over the rounds, sums of what is counted."""
         row: dict[str, Json] = {}
@@ -231,7 +246,10 @@ class Run:
             "calibration_us": statistics.median(self.calibrations),
             "targets": [target.name for target in self.targets],
             "notes": {target.name: target.note for target in self.targets if target.note},
+            "jvms": [target.name for target in self.targets if target.jvm],
             "start": self.start,
+            "writes": self.writes,
+            "judge": self.judge,
             "workloads": {workload.name: self.row(workload.name) for workload in self.workloads},
             "absent": self.absent,
         }
@@ -260,6 +278,7 @@ def main() -> int:
     try:
         run.open()
         run.measure()
+        run.measure_beside()
         results = run.results()
         report.write(results, given.report)
     finally:

@@ -1,7 +1,7 @@
 """The floor: a bare ASGI callable that reads one pointer from SQLite and answers a body of the wanted size.
 
-Same uvicorn, event loop and HTTP parser as the server, no framework, no routing, no checks. `/5200` answers 5,200 bytes,
-`/304` and `/204` no body at all. With `--bare` not even the pointer is read.
+Same uvicorn, event loop and HTTP parser as the server, no framework, no routing, no checks. `/5200` answers 5,200
+bytes, `/304` and `/204` no body at all. With `--bare` not even the pointer is read.
 """
 
 from __future__ import annotations

@@ -146,6 +146,12 @@ def cold(data: bytes, updates: Callable[[TableMetadata], list[Json]]) -> float:
     return (time.process_time() - start) * 1000
 
 
+def medians(width: int = 1000, versions: int = 200, snapshots: int = 2000) -> dict[str, float]:
+    """CPU milliseconds of each kind of commit."""
+    base = parse_table_metadata(document(width, versions, snapshots))
+    return {name: timed(base, updates)[0] for name, updates in commits(base, width, versions, snapshots).items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--columns", type=int, default=1000)

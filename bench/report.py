@@ -9,6 +9,8 @@ from math import log10
 from pathlib import Path
 from typing import Any
 
+from bench.claims import claims
+
 Json = dict[str, Any]
 FOLDER = Path(__file__).with_name("report")
 _COLOURS = ("#2458a6", "#d1741f", "#3b8a4e", "#8a3b7f", "#777777")
@@ -24,6 +26,11 @@ def write(results: Json, folder: Path = FOLDER) -> None:
 def markdown(results: Json) -> str:
     names: Sequence[str] = results["targets"]
     lines = ["# Measured side by side", "", *_preamble(results), ""]
+    lines += ["## What is promised", "", "| what | wanted | measured | |", "|---|---|---|---|"]
+    for claim in claims(results):
+        verdict = {True: "met", False: "**missed**", None: ""}[claim.holds]
+        lines.append(f"| {claim.what} | {claim.wanted} | {claim.measured} | {verdict} |")
+    lines += ["", "## Workloads", ""]
     lines += ["Server CPU microseconds per request, median of the rounds (requests a second, p50/p99 in ms).", ""]
     lines += ["| workload | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
     for workload, row in results["workloads"].items():
@@ -56,7 +63,8 @@ def _preamble(results: Json) -> list[str]:
         f"{machine['date']}, {machine['cores']} cores, Python {machine['python']}, load average {machine['load']}; "
         f"one turn of the calibration loop {results['calibration_us']:.1f} us of CPU.",
         f"Servers took turns, workload by workload, {results['rounds']} rounds; SQLite and local disk unless told "
-        "otherwise; the load generator is another process on the same cores and asks for no compression.",
+        "otherwise; the load generator is another process on the same cores and asks for compression only where the "
+        "name of the workload says so.",
         *(f"{name}: {note}" for name, note in results.get("notes", {}).items()),
     ]
 

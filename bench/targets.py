@@ -76,11 +76,11 @@ class Target:
         finally:
             connection.close()
 
-    def header(self, path: str, name: str) -> str | None:
+    def header(self, path: str, name: str, sent: Mapping[str, str] | None = None) -> str | None:
         """A header of the answer to a GET."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
         try:
-            connection.request("GET", path)
+            connection.request("GET", path, headers=dict(sent or {}))
             answer = connection.getresponse()
             answer.read()
             return answer.headers.get(name)

@@ -140,9 +140,7 @@ def _many(target: Target) -> Json:
 def _spread(target: Target) -> Json:
     """Loads of as many tables as there are: what many callers at once cost a server that asks a database."""
     return {
-        "scripts": [
-            {"requests": [{"method": "GET", "path": _table(f"many{at}")(target)}]} for at in range(tables.MANY)
-        ]
+        "scripts": [{"requests": [{"method": "GET", "path": _table(f"many{at}")(target)}]} for at in range(tables.MANY)]
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import socket
+import sys
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -42,26 +43,45 @@ def _serve(given: argparse.Namespace) -> int:
     logs.configure(settings.log_level, settings.log_format)
     settings.make_home()
     prepare(settings)
-    listener = bind(settings.host, settings.port)
-    print(banner(settings, listener.getsockname()[1]), flush=True)
+    listeners = bind(settings.host, settings.port, settings.workers)
+    print(banner(settings, listeners[0].getsockname()[1]), flush=True)
     if settings.workers == 1:
-        return run(settings, listener)
-    return supervise(settings.workers, lambda: run(settings, listener))
+        return run(settings, listeners[0])
+    return supervise(listeners, lambda listener: run(settings, listener))
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A listening socket; BadSettings when the port is taken or the address is not ours."""
+def bind(host: str, port: int, count: int = 1) -> list[socket.socket]:
+    """`count` listening sockets of one address; BadSettings when the port is taken or the address is not ours.
+
+    On Linux each has a queue of its own and the kernel spreads connections over them: from a single queue the process
+    that wakes first takes all there is, and of eight clients seven sit in one process. Elsewhere they are one socket.
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
-        listener.set_inheritable(True)
+        first = socket.socket(family, kind, protocol)
+        first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        first.bind(address)
+        listeners = [first]
+        spread = count > 1 and sys.platform == "linux"
+        if spread:
+            # Only now: another server on this port must have met an error above.
+            first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        for _ in range(1, count):
+            listeners.append(_beside(first) if spread else first)
+        for listener in listeners:
+            listener.listen(_BACKLOG)
     except OSError as error:
         raise BadSettings(f"Cannot listen on {host}:{port}: {error.strerror}") from None
+    return listeners
+
+
+def _beside(first: socket.socket) -> socket.socket:
+    listener = socket.socket(first.family, first.type, first.proto)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    listener.bind(first.getsockname())
     return listener
 
 

@@ -1,14 +1,15 @@
-"""Several server processes on one listening socket."""
+"""Several server processes on one address."""
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 COULD_NOT = 2
 
@@ -17,40 +18,53 @@ _WAKES = {*_STOPS, signal.SIGCHLD}
 _YOUNG_S = 2.0
 
 
-def supervise(count: int, run: Callable[[], int]) -> int:
-    """Keep `count` forked processes running `run()` until SIGTERM or SIGINT, which they get too; the exit code.
+def supervise(listeners: Sequence[socket.socket], run: Callable[[socket.socket], int]) -> int:
+    """Keep a forked process running `run(listener)` for each listener until SIGTERM or SIGINT, which they get too; the
+    exit code. One socket may be in the list several times.
 
     A process that ends by itself is replaced. One that ends within two seconds of its start will do so again: then
-    all stop. When the supervisor itself is killed, the processes notice and stop in good order.
+    all stop. When the supervisor itself is killed, the processes notice and stop in good order. It holds every listener
+    open, so that what waits in the queue of a process that ended is served by the next one.
     """
     # Blocked signals wait for sigwait, so none is lost between two looks.
     signal.pthread_sigmask(signal.SIG_BLOCK, _WAKES)
     lifeline = os.pipe()
-    born: dict[int, float] = {}
-    for _ in range(count):
-        born[_fork(run, lifeline)] = time.monotonic()
+    born: dict[int, tuple[float, int]] = {}
+
+    def start(place: int) -> None:
+        born[_fork(run, listeners, place, lifeline)] = time.monotonic(), place
+
+    for place in range(len(listeners)):
+        start(place)
     while True:
         if signal.sigwait(_WAKES) in _STOPS:
-            return _stop(born)
+            return _stop(born, listeners)
         for pid in _ended(born):
-            if time.monotonic() - born.pop(pid) < _YOUNG_S:
+            since, place = born.pop(pid)
+            if time.monotonic() - since < _YOUNG_S:
                 print("icekeel: a server process ended as soon as it was started; stopping", file=sys.stderr)
-                _stop(born)
+                _stop(born, listeners)
                 return COULD_NOT
             print(f"icekeel: server process {pid} ended; starting another", file=sys.stderr)
-            born[_fork(run, lifeline)] = time.monotonic()
+            start(place)
 
 
-def _fork(run: Callable[[], int], lifeline: tuple[int, int]) -> int:
+def _fork(
+    run: Callable[[socket.socket], int], listeners: Sequence[socket.socket], place: int, lifeline: tuple[int, int]
+) -> int:
     pid = os.fork()
     if pid:
         return pid
     code = COULD_NOT
     try:
         os.close(lifeline[1])
+        own = listeners[place]
+        for listener in listeners:
+            if listener is not own:
+                listener.close()
         threading.Thread(target=_follow, args=(lifeline[0],), daemon=True, name="lifeline").start()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _WAKES)
-        code = run()
+        code = run(own)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -65,12 +79,17 @@ def _follow(lifeline: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _ended(born: dict[int, float]) -> list[int]:
+def _ended(born: Iterable[int]) -> list[int]:
     return [pid for pid in born if os.waitpid(pid, os.WNOHANG)[0] == pid]
 
 
-def _stop(born: dict[int, float]) -> int:
-    """Tell every process to stop and wait for it; each has a limit of its own for running requests."""
+def _stop(born: Iterable[int], listeners: Sequence[socket.socket]) -> int:
+    """Tell every process to stop and wait for it; each has a limit of its own for running requests.
+
+    From here on a listener is closed when its process closes it: nobody shall wait in a queue that is not served.
+    """
+    for listener in listeners:
+        listener.close()
     for pid in born:
         os.kill(pid, signal.SIGTERM)
     for pid in born:

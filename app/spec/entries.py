@@ -166,8 +166,6 @@ class Entries(Generic[E]):
             items += self._taken(wanted, start, end, detach)
             start = end
         items += self._taken(wanted, start, self._length, detach)
-        while sealed and sealed[-1].end >= size:
-            sealed.pop()
         return type(self)(items, sealed)
 
     def _taken(self, wanted: list[bool], start: int, end: int, detach: bool) -> list[E]:

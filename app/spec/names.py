@@ -15,7 +15,7 @@ from app.errors import BadRequest
 SEPARATOR = "\x1f"
 """Joins namespace levels in a URL segment or query value (percent-encoded as %1F); never part of a name."""
 
-MAX_BYTES = 1_000
+MAX_BYTES = 1_024
 """In UTF-8, of a name and of a whole namespace with its separators. An entry of a PostgreSQL index ends at 2,704 bytes,
 and one holds a namespace beside its parent."""
 

@@ -19,7 +19,7 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.table import Table
+from pyiceberg.table import StaticTable, Table
 from pyiceberg.table.sorting import SortField, SortOrder
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType, TimestampType
@@ -190,3 +190,19 @@ def test_purge(catalog: Catalog, space: str) -> None:
     while list(folder.rglob("*.metadata.json")):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_a_large_table_travels_compressed(catalog: Catalog, space: str) -> None:
+    """PyIceberg takes gzip and unpacks it: create, write, load and evolve a table whose document is large."""
+    name = f"{space}.large"
+    wide = Schema(*SCHEMA.fields, *(NestedField(n, f"column_{n}", StringType()) for n in range(4, 1500)))
+    made = catalog.create_table(name, wide, properties={"write.metadata.compression-codec": "gzip"})
+    made.append(rows(1, 2))
+    with made.update_schema() as update:
+        update.rename_column("column_9", "ninth")
+    loaded = catalog.load_table(name)
+    assert ids(loaded) == [1, 2]
+    assert loaded.metadata == made.refresh().metadata
+    assert loaded.schema().find_field("ninth").field_id == 9
+    assert loaded.metadata_location.endswith(".gz.metadata.json")
+    assert StaticTable.from_metadata(loaded.metadata_location).metadata == loaded.metadata

@@ -224,6 +224,11 @@ class World:
         self._publish()
 
     def _publish(self) -> None:
+        """Note what the current schema says of its fields first, and forget what was dropped before it was written: if
+        its id comes back from before a replacement, no file contradicts."""
+        held = {field_id for snapshot in self.on_branches() for field_id in snapshot.schema.by_id}
+        held.update(self.table.schema.by_id)
+        self.published = {field_id: entry for field_id, entry in self.published.items() if field_id in held}
         for field_id, field in self.table.schema.by_id.items():
             self.published.setdefault(field_id, default_of(field))
 
