@@ -68,8 +68,7 @@ def bind(host: str, port: int, count: int = 1) -> list[socket.socket]:
         if spread:
             # Only now: another server on this port must have met an error above.
             first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        for _ in range(1, count):
-            listeners.append(_beside(first) if spread else first)
+        listeners += [_beside(first) if spread else first for _ in range(1, count)]
         for listener in listeners:
             listener.listen(_BACKLOG)
     except OSError as error:

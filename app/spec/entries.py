@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, compress, islice
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import msgspec
@@ -105,8 +105,10 @@ class Entries(Generic[E]):
 
     def since(self, base: Entries[E]) -> tuple[E, ...]:
         """Entries that `base` does not share: those appended after it, or all when the structure differs."""
-        start = base._length if base._tape is self._tape and base._length <= self._length else 0
-        return tuple(self._tape.items[start : self._length])
+        mine, theirs, start = self._tape.items, base._tape.items, base._length
+        # Two versions that went on from one base have tapes of their own with the same entries at the front.
+        shared = start <= self._length and (mine is theirs or all(map(is_, islice(mine, start), theirs)))
+        return tuple(mine[start if shared else 0 : self._length])
 
     def find(self, key: int) -> E | None:
         """The entry with this key (the last one, should a document hold two)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import sqlite3
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import httpx
@@ -173,6 +174,30 @@ def test_several_workers_share_one_sqlite_file(make_server: MakeServer) -> None:
         properties = http.get(f"/v1/namespaces/{ns}/tables/{made['name']}").json()["metadata"]["properties"]
     assert sum(name.startswith("k") for name in properties) == 40
     assert server.stop() == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the workers share one queue of connections")
+def test_connections_are_spread_over_the_workers(make_server: MakeServer) -> None:
+    """No process sits idle while another has nearly all clients."""
+    server = make_server(workers=2)
+    served: dict[str, int] = {}
+    with ExitStack() as open_ones:
+        for _ in range(40):
+            http = open_ones.enter_context(server.client())
+            found = re.search(r'worker="(\d+)"', http.get("/metrics").text)
+            assert found is not None
+            served[found.group(1)] = served.get(found.group(1), 0) + 1
+    assert len(served) == 2 and min(served.values()) >= 5, served
+
+
+def test_a_port_taken_by_workers_is_taken(make_server: MakeServer, tmp_path: Path) -> None:
+    """Two servers with several workers never share a port by accident; once stopped, nobody listens."""
+    server = make_server(workers=2)
+    done = serve("--home", str(tmp_path / "other"), "--port", str(server.port), "--workers", "2")
+    assert done.returncode == 2 and "Address already in use" in done.stderr
+    assert server.stop() == 0
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", server.port), timeout=2)
 
 
 def children(server: Server) -> set[int]:

@@ -75,7 +75,8 @@ def test_a_second_append_to_one_version_copies() -> None:
     assert (ids(one), ids(other)) == ([1, 2], [1, 3])
     assert 3 not in one
     assert 2 not in other
-    assert [item.snapshot_id for item in other.since(base)] == [1, 3]
+    assert [item.snapshot_id for item in other.since(base)] == [3]
+    assert [item.snapshot_id for item in other.since(one)] == [1, 3]
 
 
 def test_threads_that_append_to_one_version_do_not_see_each_other() -> None:
