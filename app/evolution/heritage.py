@@ -12,11 +12,11 @@ from collections.abc import Iterator
 import msgspec
 
 from app.evolution.change import Change
-from app.evolution.diff import Delta, Slot
+from app.evolution.diff import Delta, Slot, diff, same_type
 from app.evolution.doubts import Doubt, may_lie_behind
 from app.evolution.forgotten import born_after, gap, horizon
 from app.evolution.lineage import LooseEnd, Reached, newcomers, retained_schema_id
-from app.evolution.reading import Against, Pair, conflicts, misread, slot_of
+from app.evolution.reading import Against, Pair, conflicts, misread, misread_fields, same_default, slot_of
 from app.spec.schema import Schema
 from app.spec.snapshot import Snapshot
 from app.spec.table import TableMetadata
@@ -84,6 +84,9 @@ def burdens(change: Change) -> Iterator[Burden]:
 def _burden(
     change: Change, snapshot: Snapshot, schema: Schema, parent: Snapshot | None, *, on_branch: bool, outdated: bool
 ) -> Burden | None:
+    suspects = _suspects(change, schema) if on_branch else None
+    if suspects == ():
+        return None
     line = _line(change, snapshot)
     newest = line.newest_by_schema()
     if parent is None and change.previous is not None:
@@ -93,7 +96,10 @@ def _burden(
         earlier = _schema(change, schema_id)
         if earlier is None:
             continue
-        pairs = misread(change.law, earlier, schema)
+        if suspects is None:
+            pairs = misread(change.law, earlier, schema)
+        else:
+            pairs = misread_fields(change.law, earlier, schema, suspects)
         if on_branch:
             pairs = _worse_than_before(change, earlier, pairs)
         if pairs:
@@ -101,6 +107,28 @@ def _burden(
             return Burden(snapshot, schema, cured, None if ancestor is snapshot else ancestor, pairs)
     doubt = None if line.complete else _doubt(change, schema, line, frozenset(newest), on_branch=on_branch)
     return None if doubt is None else Burden(snapshot, schema, outdated, doubt=doubt)
+
+
+def _suspects(change: Change, schema: Schema) -> tuple[int, ...] | None:
+    """The fields that readers of the branch had otherwise, or not at all: what the others break was broken before.
+
+    None when they tell too little: inside a map key the place among siblings counts.
+    """
+    if change.previous is None:
+        return None
+    deltas = diff(change.previous.schema, schema).deltas
+    if any(slot is not None and slot.in_key for delta in deltas.values() for slot in (delta.before, delta.after)):
+        return None
+    return tuple(field_id for field_id, delta in deltas.items() if _reads_otherwise(delta))
+
+
+def _reads_otherwise(delta: Delta) -> bool:
+    """Whether a field reads files differently from before: not if it only has another name or place."""
+    old, new = delta.before, delta.after
+    if old is None or new is None:
+        return new is not None
+    plain = same_type(old.type, new.type) and same_default(old, new) and not delta.reparented
+    return not plain or old.required != new.required
 
 
 def _worse_than_before(change: Change, earlier: Schema, pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:

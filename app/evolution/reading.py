@@ -117,6 +117,20 @@ def misread(law: Law, before: Schema, after: Schema) -> tuple[Pair, ...]:
     return tuple(out)
 
 
+def misread_fields(law: Law, before: Schema, after: Schema, field_ids: Iterable[int]) -> tuple[Pair, ...]:
+    """As `misread`, for some fields alone, none of them inside a map key: it costs what they are, not the schemas."""
+    against = Against(before.schema_id)
+    out = []
+    for field_id in field_ids:
+        old, new = slot_of(before, field_id), slot_of(after, field_id)
+        if old is None and new is None:
+            continue
+        found = conflicts(law, Delta(old, new), before, after)
+        if found:
+            out.append(Pair(old, new, found, against))
+    return tuple(out)
+
+
 def same_default(old: Slot, new: Slot) -> bool:
     """Whether both initial-defaults are one value, whatever their JSON looks like; a promotion keeps the value."""
     a, b = old.initial_default, new.initial_default
