@@ -82,7 +82,7 @@ def seed(target: Target, *, listed: int) -> None:
     make(target, SPACE, PACKED, 10_000, **{"write.metadata.compression-codec": "gzip"})
     kept = target.must("GET", target.path(f"namespaces/{SPACE}/tables/t5"))["metadata"]["snapshots"]
     target.history = len(kept) == SIZES["t5"]
-    for name in ("properties", "hot", *(f"tx{at}" for at in range(10)), *(f"many{at}" for at in range(MANY))):
+    for name in ("properties", *(f"tx{at}" for at in range(10)), *(f"many{at}" for at in range(MANY))):
         make(target, SPACE, name, 1)
     for at in range(listed):
         make(target, LISTED, f"table_{at:07}")

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]  # it ships no types
 import pytest
@@ -33,7 +34,7 @@ def url(postgres_server: Postgres) -> str:
 
 
 @asynccontextmanager
-async def opened(url: str, **options: int) -> AsyncIterator[Store]:
+async def opened(url: str, **options: Any) -> AsyncIterator[Store]:
     store = open_store(url, **options)
     await store.open()
     try:
