@@ -225,7 +225,10 @@ class Documents:
             running = asyncio.ensure_future(asyncio.to_thread(text.deflated))
             self._deflating[text] = running
             running.add_done_callback(lambda done: self._deflating.pop(text, None))
-        return self._deflate(text, await asyncio.shield(running))
+        try:
+            return self._deflate(text, await asyncio.shield(running))
+        finally:
+            del running
 
     def keep_ready(self, location: str, document: Document[TableMetadata], answer: LoadedTable) -> None:
         """Keep a finished load beside its document; it is gone when the document goes."""
@@ -286,7 +289,10 @@ class Documents:
             reading = asyncio.ensure_future(self._read_and_keep(objects, location, limit, form))
             self._reading[key] = reading
             reading.add_done_callback(lambda done: self._done(key, done))
-        document: Document[M] = await asyncio.shield(reading)
+        try:
+            document: Document[M] = await asyncio.shield(reading)
+        finally:
+            del reading  # it knows a failure, which knows this frame
         return document
 
     async def _read_and_keep(self, objects: Objects, location: str, limit: int, form: Form[M]) -> Document[M]:

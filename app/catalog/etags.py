@@ -12,7 +12,8 @@ ALL = "all"
 REFS = "refs"
 
 _GZIP = "-gzip"
-_TAG = re.compile(r'\s*(?:W/)?("[^"]*"|[^",\s]+)\s*(?:,|$)')
+# Nothing is looked at twice: the header may be 16 KB of anything. The second group is what does not belong there.
+_TAG = re.compile(r'(?:W/)?("[^"]*"|[^",\s]++)([^,]*+)')
 
 
 def etag(metadata_location: str, representation: str, config: Mapping[str, str]) -> str:
@@ -41,6 +42,6 @@ def matched(if_none_match: str | None, tag: str) -> str | None:
     packed = bare + _GZIP
     for found in _TAG.finditer(if_none_match):
         given = found.group(1).strip('"')
-        if given in (bare, packed):
+        if given in (bare, packed) and not found.group(2).strip():
             return f'"{given}"'
     return None

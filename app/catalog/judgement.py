@@ -59,9 +59,8 @@ async def accepted(ctx: Context, scope: Scope, before: TableMetadata | None, aft
     refuses it is that the caller had not seen the present state."""
     verdict = await judged(ctx, scope, before, after)
     if verdict.refused:
-        refusal = EvolutionRefused(verdict.findings)
         stale = all(finding.code in _CURED_BY_REFRESH for finding in verdict.findings if finding.refuses)
-        raise CommitFailed(refusal.message) if stale else refusal
+        raise CommitFailed(EvolutionRefused(verdict.findings).message) if stale else EvolutionRefused(verdict.findings)
     return verdict
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from app.catalog import codings, etags, places, warehouses
 from app.catalog.answers import LoadedTable, NotModified
@@ -20,6 +21,16 @@ _LANDING_S = 0.1
 _ATTEMPTS = 3
 
 
+class _Seen(NamedTuple):
+    """What follows from warehouse and file alone: what the client is told, the tag, whether it has that already."""
+
+    home: Warehouse
+    file: str
+    config: Mapping[str, str]
+    tag: str
+    unmodified: NotModified | None
+
+
 class TableLoad:
     """One understood loadTable request; `answer` may be awaited as often as the request comes.
 
@@ -29,17 +40,13 @@ class TableLoad:
 
     __slots__ = (
         "_caller",
-        "_config",
         "_ctx",
-        "_file",
         "_gzip",
-        "_home",
         "_if_none_match",
         "_levels",
         "_name",
+        "_seen",
         "_snapshots",
-        "_tag",
-        "_unmodified",
         "_warehouse",
     )
 
@@ -65,11 +72,7 @@ class TableLoad:
         self._snapshots = snapshots
         self._if_none_match = if_none_match
         self._gzip = gzip
-        self._home: Warehouse | None = None
-        self._config: Mapping[str, str] = {}
-        self._file = ""
-        self._tag = ""
-        self._unmodified: NotModified | None = None
+        self._seen: _Seen | None = None
 
     async def answer(self) -> LoadedTable | NotModified:
         """The table as its pointer names it now.
@@ -101,38 +104,37 @@ class TableLoad:
         if objects.vanished(file):
             ctx.caches.documents.forget(file)
             raise NotFound(ObjectMissing(file).message, location=file)
-        if file != self._file or home is not self._home:
-            self._look(home, file)
-        if self._unmodified is not None:
-            return self._unmodified
+        # Kept for the next request, but read once: another one may put its own in place while this one waits.
+        seen = self._seen
+        if seen is None or file != seen.file or home is not seen.home:
+            seen = self._seen = self._look(home, file)
+        if seen.unmodified is not None:
+            return seen.unmodified
         documents, limit = ctx.caches.documents, ctx.limits.document_bytes
         document = documents.held_table(file, pointer.uuid)
         if document is None:
             document = await documents.table(objects, file, limit, uuid=pointer.uuid)
-        ready = document.ready.get(self._tag)
+        ready = document.ready.get(seen.tag)
         if ready is None:
             data = document.text
             if self._snapshots == etags.REFS:
                 data = await documents.refs_only(objects, file, limit, uuid=pointer.uuid)
-            ready = LoadedTable(file, data, self._config, self._tag)
+            ready = LoadedTable(file, data, seen.config, seen.tag)
             documents.keep_ready(file, document, ready)
         if self._gzip and codings.is_large(ready):
-            packed = document.ready.get(etags.of_gzip(self._tag))
+            packed = document.ready.get(etags.of_gzip(seen.tag))
             if packed is None:
                 packed = await codings.loaded(ctx, ready)
                 documents.keep_ready(file, document, packed)
             return packed
         return ready
 
-    def _look(self, home: Warehouse, file: str) -> None:
-        """What follows from warehouse and file alone: what the client is told, the tag, whether it has that already."""
-        if home is not self._home:
-            self._config = client_config(home)
-            self._home = home
-        self._file = file
-        self._tag = etags.etag(file, self._snapshots, self._config)
-        held = etags.matched(self._if_none_match, self._tag)
-        self._unmodified = None if held is None else NotModified(held)
+    def _look(self, home: Warehouse, file: str) -> _Seen:
+        before = self._seen
+        config = before.config if before is not None and before.home is home else client_config(home)
+        tag = etags.etag(file, self._snapshots, config)
+        held = etags.matched(self._if_none_match, tag)
+        return _Seen(home, file, config, tag, None if held is None else NotModified(held))
 
 
 async def load_table(

@@ -24,7 +24,11 @@ class Tasks:
         """Await `work`; a cancelled caller leaves, but the work goes on to its end."""
         task = asyncio.ensure_future(work)
         self._keep(task)
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        finally:
+            # A failure knows this frame, and the task knows the failure: a cycle that would keep all that was read.
+            del task
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         """Run `work` beside the request. Its failure is logged and reaches nobody."""

@@ -275,17 +275,8 @@ class Reached:
     def __init__(self, table: TableMetadata | None) -> None:
         self._table = table
         self._seen: set[int] = set()
-        self._unseen = self._histories()
-
-    def _histories(self) -> Iterator[int]:
-        if self._table is None:
-            return
-        for snapshot_id in _branches(self._table).values():
-            for snapshot in self._table.snapshots.ancestry(snapshot_id):
-                if snapshot.snapshot_id in self._seen:
-                    break
-                self._seen.add(snapshot.snapshot_id)
-                yield snapshot.snapshot_id
+        # It does not know this object: the two would be a cycle, which keeps whole documents until the next collection.
+        self._unseen = _reached(table, self._seen)
 
     def __contains__(self, snapshot_id: int) -> bool:
         if snapshot_id in self._seen:
@@ -293,3 +284,15 @@ class Reached:
         if self._table is None or snapshot_id not in self._table.snapshots:
             return False
         return any(found == snapshot_id for found in self._unseen)
+
+
+def _reached(table: TableMetadata | None, seen: set[int]) -> Iterator[int]:
+    """The snapshots in the branches' histories that are not in `seen` yet; each is added when it comes."""
+    if table is None:
+        return
+    for snapshot_id in _branches(table).values():
+        for snapshot in table.snapshots.ancestry(snapshot_id):
+            if snapshot.snapshot_id in seen:
+                break
+            seen.add(snapshot.snapshot_id)
+            yield snapshot.snapshot_id

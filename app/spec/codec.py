@@ -63,10 +63,11 @@ def decode_request(data: bytes, path: str = "$") -> Json:
 
 def _refuse_twins(data: bytes, path: str) -> None:
     def members(pairs: list[tuple[str, None]]) -> None:
-        names = [name for name, _ in pairs]
-        if len(set(names)) != len(names):
-            twin = next(name for at, name in enumerate(names) if name in names[:at])
-            raise SpecError(f"Malformed JSON: an object has more than one member named {describe(twin)}", path)
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise SpecError(f"Malformed JSON: an object has more than one member named {describe(name)}", path)
+            seen.add(name)
 
     def number(_: str) -> None:
         """Of no interest here, however long."""

@@ -213,7 +213,10 @@ class PostgresStore(SqlStore):
         task = asyncio.get_running_loop().create_task(work)
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        finally:
+            del task  # it knows a failure, which knows this frame
 
     async def _swap(self, swap: LoneSwap) -> bool:
         """The commonest unit as one statement that is its own transaction: one round trip instead of four.

@@ -44,7 +44,9 @@ class WalIndex:
     """
 
     def __init__(self, database: Path) -> None:
-        self._key, self._memory = _open(database.with_name(database.name + "-shm"))
+        # Beside the file itself, as SQLite has it: what lies beside a link to it was left by another file.
+        found = database.resolve()
+        self._key, self._memory = _open(found.with_name(found.name + "-shm"))
 
     def close(self) -> None:
         memory, self._memory = self._memory, None

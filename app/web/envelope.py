@@ -37,7 +37,10 @@ class Envelope:
         except Exception as error:
             if exchange.status:
                 raise
-            await self._answer(error, exchange, scope, receive, send)
+            try:
+                await self._answer(error, exchange, scope, receive, send)
+            finally:
+                let_go(error)
         except asyncio.CancelledError as error:
             # The server cancels what outlives the graceful stop. The client must hear that the outcome is unknown.
             if not exchange.status:
@@ -53,3 +56,15 @@ class Envelope:
         if scope["method"] == "HEAD":
             answer = answer.without_body()
         await answer(scope, receive, send)
+
+
+def let_go(error: BaseException) -> None:
+    """Part a failure that has been told from the frames it came through.
+
+    A frame that knows the failure, as many do, is a cycle with it: all that was read for the request, whole documents
+    among it, would stay until the next collection, which is rare.
+    """
+    told: BaseException | None = error
+    while told is not None and told.__traceback__ is not None:
+        told.__traceback__ = None
+        told = told.__cause__ or told.__context__

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.web.answer import Answer
-from app.web.envelope import Render
+from app.web.envelope import Render, let_go
 from app.web.exchange import REQUEST_ID, STATUS, Observer
 
 Repeat = Callable[[], Awaitable[Answer]]
@@ -75,21 +75,29 @@ class Recall:
             await self._app(scope, receive, send)
             self._remember(key, scope)
             return
+        # Now, not after the answer: by then others may have pushed it out.
+        self._known.move_to_end(key)
+        cut: asyncio.CancelledError | None = None
         try:
             answer = await known.repeat()
-        except Exception:
-            await self._app(scope, receive, send)
-            return
         except asyncio.CancelledError as error:
             # The server stops and has waited long enough: the client is told so, as below.
-            await self._render(error, scope).send_to(send)
-            raise
-        self._known.move_to_end(key)
+            cut, answer = error, self._render(error, scope)
+            if scope["method"] == "HEAD":
+                answer = answer.without_body()
+        except Exception as error:
+            let_go(error)
+            await self._app(scope, receive, send)
+            return
         request_id = observer.next_name()
-        await answer.send_to(send, (REQUEST_ID, request_id.encode("ascii")))
         scope["route"] = known.route
         scope["path"] = known.path
-        observer.finished(scope, request_id, answer.status_code, began)
+        try:
+            await answer.send_to(send, (REQUEST_ID, request_id.encode("ascii")))
+        finally:
+            observer.finished(scope, request_id, answer.status_code, began)
+        if cut is not None:
+            raise cut
 
     def _remember(self, key: object, scope: Scope) -> None:
         repeat = scope.pop(REPEAT, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -193,6 +194,15 @@ def test_a_member_written_again_is_always_found(members: dict[str, Any], data: s
     pieces.insert(data.draw(st.integers(0, len(pieces))), codec.encode({name: data.draw(JSON_VALUES)})[1:-1])
     with pytest.raises(SpecError, match="more than one member"):
         codec.decode_request(b'{"outer":[{' + b",".join(pieces) + b"}]}")
+
+
+def test_a_twin_among_many_members_is_found_at_once() -> None:
+    """Time grows with the text, not with its square: nobody else is answered meanwhile."""
+    members = ",".join(f'"k{at}":1' for at in range(100_000))
+    began = time.process_time()
+    with pytest.raises(SpecError, match="k99999"):
+        codec.decode_request(f'{{{members},"k99999":2}}'.encode())
+    assert time.process_time() - began < 2
 
 
 def test_a_request_that_is_no_json_is_refused_alike() -> None:

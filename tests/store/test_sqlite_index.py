@@ -66,6 +66,22 @@ def first_comer(path: Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
+def memory_of(path: Path, new: bytes | None = None) -> bytes:
+    """What the file of the shared memory beside `path` holds, after `new` was put there."""
+    shared = path.with_name(f"{path.name}-shm")
+    if new is not None:
+        shared.write_bytes(new)
+    return shared.read_bytes()
+
+
+def move_and_link(path: Path) -> None:
+    """As people do when a disk is full."""
+    moved = path.parent / "moved" / path.name
+    moved.parent.mkdir()
+    path.rename(moved)
+    path.symlink_to(moved)
+
+
 async def location(store: Store) -> str | None:
     found = await store.pointer(HOUSE, ("n",), "t")
     return None if found is None else found.metadata_location
@@ -193,3 +209,23 @@ async def test_closing_one_store_leaves_the_locks_of_another_of_the_same_process
     other.close()
     assert await location(first) == "theirs"
     await first.close()
+
+
+async def test_a_link_to_the_file_leads_to_the_memory_of_the_file(path: Path) -> None:
+    """A moved database leaves a link, and a crash before that its old shared memory, which nobody ever changes."""
+    url = f"sqlite:///{path}"
+    store = open_store(url)
+    await store.open()
+    await store.write([house(), space("n"), make("t")])
+    left = memory_of(path)
+    await store.close()
+    move_and_link(path)
+    memory_of(path, left)
+    store = open_store(url)
+    await store.open()
+    assert await location(store) == "t-0"
+    other = Other(path)
+    other.run(MOVE, "theirs")
+    other.close()
+    assert await location(store) == "theirs"
+    await store.close()

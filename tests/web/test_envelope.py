@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -109,3 +111,29 @@ def test_a_clients_own_id_is_kept_if_it_is_plain() -> None:
     assert (b"X-Request-Id", b"abc-1") in start["headers"]
     (start, _), _ = ask(fine, headers=((b"x-request-id", b"a\x0bb"),))
     assert (b"X-Request-Id", b"p-1") in start["headers"]
+
+
+def test_what_failed_is_freed_at_once() -> None:
+    """A frame that knows its failure would keep all that it held until the next collection, and those are rare."""
+
+    class Held:
+        pass
+
+    alive: list[weakref.ref[Held]] = []
+
+    async def selfish(scope: Any, receive: Any, send: Any) -> None:
+        held = Held()
+        alive.append(weakref.ref(held))
+        try:
+            raise KeyError
+        except KeyError as cause:
+            failure = BadRequest("no")
+            raise failure from cause
+
+    gc.collect()
+    gc.disable()
+    try:
+        ask(selfish)
+        assert alive[0]() is None
+    finally:
+        gc.enable()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ class Shop:
         self.answered = 0
         self.body = b"first"
         self.fault: BaseException | None = None
+        self.meanwhile: Callable[[], None] = lambda: None
         self.metrics = Metrics()
         observer = Observer(metrics=self.metrics, monotonic=lambda: 0.0, id_prefix="p", sample=0, slow_s=1.0)
         self.layer = Recall(Observe(Envelope(self._app, render=render), observer), observer, render, limit=limit)
@@ -41,6 +43,7 @@ class Shop:
 
         async def answer() -> Answer:
             self.answered += 1
+            self.meanwhile()
             if self.fault is not None:
                 raise self.fault
             return Answer(200, self.body, [("ETag", '"t"')])
@@ -158,12 +161,39 @@ def test_known_heads_are_counted_and_named_like_others() -> None:
     assert b'icekeel_http_requests_total{method="GET",route="/{x}",status="200"} 3' in shop.metrics.render()
 
 
-def test_a_repeat_that_is_cut_off_is_told() -> None:
-    """A server that stops cancels what runs; the client hears of it in the envelope."""
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_repeat_that_is_cut_off_is_told(method: str) -> None:
+    """A server that stops cancels what runs; the client hears of it in the envelope, and so do the metrics."""
     shop = Shop()
-    shop.ask()
-    shop.fault = asyncio.CancelledError()
+    shop.ask(method=method)
+    shop.fault = asyncio.CancelledError("cut off")
     sent: list[Any] = []
     with pytest.raises(asyncio.CancelledError):
-        shop.ask(sent=sent)
+        shop.ask(method=method, sent=sent)
     assert sent[0]["status"] == 500
+    assert b"X-Request-Id" in dict(sent[0]["headers"])
+    assert bool(sent[-1].get("body")) is (method == "GET")
+    counted = f'icekeel_http_requests_total{{method="{method}",route="/{{x}}",status="500"}} 1'
+    assert counted.encode() in shop.metrics.render()
+
+
+def test_a_head_that_is_pushed_out_while_it_is_answered_is_answered() -> None:
+    """Others may fill the memory in the time that a repeat waits for the store."""
+    shop = Shop(limit=1)
+    shop.ask("/a")
+    shop.meanwhile = shop.layer._known.clear
+    assert shop.ask("/a")[:2] == (200, b"first")
+
+
+def test_an_answer_that_breaks_off_is_counted() -> None:
+    """The connection may fail, or the server stop, while a large answer is sent."""
+    shop = Shop()
+    shop.ask()
+
+    class Broken(list[Any]):
+        def append(self, message: Any) -> None:
+            raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        shop.ask(sent=Broken())
+    assert b'icekeel_http_requests_total{method="GET",route="/{x}",status="200"} 2' in shop.metrics.render()
