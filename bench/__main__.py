@@ -180,7 +180,9 @@ class Run:
             self.skipped[(workload.name, target.name)] = str(why)[:200]
             return
         if target.jvm and first and "count" in plan:
-            plan["warm_count"] = max(plan["warm_count"], plan["count"])
+            _generate(plan)
+            target.round += 1
+            plan = workload.plan(target, scale=self.given.scale, warm_seconds=warm)
         done = _generate(plan)
         if done.returncode != 0:
             self.skipped[(workload.name, target.name)] = done.stderr.strip()[-300:]

@@ -19,7 +19,7 @@ SPACE = "bench"
 LISTED = "listed"
 MILLION = "million"
 WARM = "warm"
-SIZES = {"t5": 5, "t1000": 1_000, "t10000": 10_000, "a10": 10, "a1000": 1_000, "a10000": 10_000, "schema": 100}
+SIZES = {"t5": 5, "t1000": 1_000, "t10000": 10_000, "a1000": 1_000, "a10000": 10_000}
 PACKED = "g10000"
 """A table of 10,000 snapshots whose metadata files are gzip."""
 

@@ -100,13 +100,25 @@ def _add_schema(target: Target) -> Json:
         {"action": "add-schema", "schema": fresh},
         {"action": "set-current-schema", "schema-id": -1},
     ]
-    return {"scripts": [{"requests": [_commit("schema", updates)(target)], "start": target.round * DISTANT}]}
+    name = _fresh(target, "schema", 100)
+    return {"scripts": [{"requests": [_commit(name, updates)(target)], "start": target.round * DISTANT}]}
 
 
-def _append(name: str, headers: Json | None = None) -> Made:
-    """The next snapshot on main, as an engine appends: one client, the numbers run on from what the table has."""
+def _fresh(target: Target, stem: str, snapshots: int) -> str:
+    """A table of this slice alone: what commits leave in it would make the next slice measure something else."""
+    name = f"{stem}_{target.round}"
+    tables.make(target, tables.SPACE, name, snapshots)
+    return name
+
+
+def _append(table: str | int, headers: Json | None = None) -> Made:
+    """The next snapshot on main, as an engine appends: one client, the numbers run on from what the table has.
+
+    A number is that of the snapshots of a fresh table.
+    """
 
     def made(target: Target) -> Json:
+        name = table if isinstance(table, str) else _fresh(target, f"a{table}", table)
         loaded = target.must("GET", _table(name)(target))["metadata"]
         last = loaded["last-sequence-number"]
         if loaded["current-snapshot-id"] != tables.FIRST_SNAPSHOT + last:
@@ -151,10 +163,7 @@ def _spread_tags(target: Target) -> Json:
 
 
 def _hot(target: Target) -> Json:
-    """A fresh table each time: documents would grow more on the server that lands more."""
-    name = f"hot_{target.round}"
-    tables.make(target, tables.SPACE, name, 5)
-    path = _table(name)(target)
+    path = _table(_fresh(target, "hot", 5))(target)
     return {
         "script": "contend",
         "scripts": [{"requests": [{"method": "GET", "path": path}, {"method": "POST", "path": path}]}],
@@ -248,7 +257,7 @@ ALL: tuple[Workload, ...] = (
     Workload("list page of 100 in 1,000,000", _middle(tables.MILLION, 100), OWN),
     Workload("commit set-properties", _properties, clients=1, seconds=None, count=150),
     Workload("commit add-schema", _add_schema, clients=1, seconds=None, count=60),
-    Workload("commit append, 10 snapshots", _append("a10"), clients=1, seconds=None, count=150),
+    Workload("commit append, 10 snapshots", _append(10), clients=1, seconds=None, count=50),
     Workload("commit append, 1,000 snapshots", _append("a1000"), clients=1, seconds=None, count=80, history=True),
     Workload("commit append, 10,000 snapshots", _append("a10000"), clients=1, seconds=None, count=25, history=True),
     Workload(

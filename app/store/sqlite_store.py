@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -31,6 +32,8 @@ INLINE_ROWS: Final = 2_000
 
 _READ_RETRY_S: Final = 10.0
 _POINTERS: Final = 10_000
+# A header that recovery wrote after a crash can equal an earlier one. Nothing is known for long, should that ever meet.
+_POINTERS_S: Final = 1.0
 
 
 class SqliteStore(SqlStore):
@@ -44,6 +47,7 @@ class SqliteStore(SqlStore):
         self._pointers: sqlite3.Cursor | None = None
         self._index: WalIndex | None = None
         self._read_at = b""
+        self._known_until = 0.0
         self._known: dict[tuple[str, str, str], Pointer] = {}
         self._writer: Writer | None = None
 
@@ -111,7 +115,7 @@ class SqliteStore(SqlStore):
         index = self._index
         if index is None:
             raise Unavailable("The store is not open")
-        if index.still(self._read_at):
+        if index.still(self._read_at) and time.monotonic() < self._known_until:
             known = self._known.get(place)
             if known is not None:
                 return known
@@ -119,9 +123,11 @@ class SqliteStore(SqlStore):
         found = await self._read_pointer(place)
         # Nobody committed while it was read: it stands until somebody does.
         if found is not None and before is not None and index.still(before):
-            if before != self._read_at or len(self._known) >= _POINTERS:
+            now = time.monotonic()
+            if before != self._read_at or now >= self._known_until or len(self._known) >= _POINTERS:
                 self._known.clear()
                 self._read_at = before
+                self._known_until = now + _POINTERS_S
             self._known[place] = found
         return found
 

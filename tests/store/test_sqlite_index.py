@@ -6,6 +6,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -229,3 +230,19 @@ async def test_a_link_to_the_file_leads_to_the_memory_of_the_file(path: Path) ->
     other.close()
     assert await location(store) == "theirs"
     await store.close()
+
+
+async def test_nothing_is_known_for_long(sqlite: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even under an unchanged header a pointer is read again after a second."""
+    await sqlite.write([make("t")])
+    assert isinstance(sqlite, SqliteStore) and sqlite._reader is not None
+    await location(sqlite)
+    statements: list[str] = []
+    sqlite._reader.set_trace_callback(statements.append)
+    await location(sqlite)
+    assert statements == []
+    later = time.monotonic() + 1.1
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    await location(sqlite)
+    await location(sqlite)
+    assert len(statements) == 1
