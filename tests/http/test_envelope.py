@@ -51,11 +51,13 @@ def test_a_bad_body_is_400(http: httpx.Client, body: bytes) -> None:
     assert error(http.post("/v1/namespaces", content=body, headers=JSON))["code"] == 400
 
 
-def test_duplicate_keys_are_tolerated(http: httpx.Client) -> None:
-    """JSON allows them; the last one counts."""
+def test_a_member_that_is_named_twice_is_refused(http: httpx.Client) -> None:
+    """A proxy in between may have read the other value; the answer names the member, and nothing is made."""
     name = fresh("dup")
     body = f'{{"namespace":["other"],"namespace":["{name}"]}}'
-    assert http.post("/v1/namespaces", content=body.encode(), headers=JSON).json()["namespace"] == [name]
+    refused = error(http.post("/v1/namespaces", content=body.encode(), headers=JSON))
+    assert refused["code"] == 400 and "namespace" in refused["message"]
+    assert http.get(f"/v1/namespaces/{name}").status_code == 404
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
