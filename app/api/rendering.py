@@ -64,8 +64,15 @@ def _document_answer(
 
 def identifiers_answer(levels: Levels, listed: Listed[str]) -> Answer:
     """A page of tables or views; `next-page-token` is null at the end, an empty one would make clients loop."""
-    identifiers = [{"namespace": levels, "name": name} for name in listed.items]
-    return json_answer({"identifiers": identifiers, "next-page-token": listed.next_token})
+    names = _encode(listed.items)
+    if not listed.items or b"\\" in names:
+        identifiers = [{"namespace": levels, "name": name} for name in listed.items]
+        return json_answer({"identifiers": identifiers, "next-page-token": listed.next_token})
+    # Nothing is escaped, so `","` stands between two names and nowhere else: a third of the cost of a thousand objects.
+    begin = b'{"namespace":' + _encode(levels) + b',"name":"'
+    identifiers_json = begin + names[2:-2].replace(b'","', b'"},' + begin)
+    token = _encode(listed.next_token)
+    return Answer(200, b'{"identifiers":[' + identifiers_json + b'"}],"next-page-token":' + token + b"}")
 
 
 def findings_headers(findings: Sequence[Finding]) -> list[tuple[str, str]]:

@@ -83,6 +83,9 @@ async def list_warehouses(ctx: Context) -> tuple[Warehouse, ...]:
 
 async def find_warehouse(ctx: Context, wanted: str | None) -> Warehouse:
     """The warehouse called `wanted`, or the one whose location that is; None means the default one."""
+    held = held_warehouse(ctx, wanted or ctx.limits.default_warehouse)
+    if held is not None:
+        return held
     if wanted is None or wanted == "":
         return await fresh_warehouse(ctx, ctx.limits.default_warehouse)
     found = await stored(ctx, wanted)

@@ -8,8 +8,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.api.rendering import commit_answer, table_answer
-from app.catalog.answers import Committed, LoadedTable, NotModified
+from app.api.rendering import commit_answer, identifiers_answer, table_answer
+from app.catalog.answers import Committed, Listed, LoadedTable, NotModified
 from app.rules import Finding, Severity
 from app.spec.text import Chunk, Text
 
@@ -72,3 +72,16 @@ def test_the_findings_header_is_bounded() -> None:
     many = tuple(finding("x" * 300) for _ in range(100))
     value = dict(commit_answer(Committed("l", b"{}", '"t"', many)).raw_headers)[b"Icekeel-Findings"]
     assert len(value) <= 4000 and len(json.loads(value)) >= 10
+
+
+NAMES = st.one_of(TEXT, st.text('a",:{}[]\\', max_size=6))
+
+
+@given(st.lists(NAMES, max_size=4), st.lists(NAMES, max_size=6), st.none() | TEXT)
+def test_a_listing_names_every_item_in_its_namespace(levels: list[str], names: list[str], token: str | None) -> None:
+    """Whatever characters the names hold, quotes and commas included."""
+    answer = identifiers_answer(tuple(levels), Listed(tuple(names), token))
+    assert json.loads(answer.body) == {
+        "identifiers": [{"namespace": levels, "name": name} for name in names],
+        "next-page-token": token,
+    }

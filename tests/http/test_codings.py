@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.backends import LOCAL_ONLY
 from tests.http import wire
 from tests.http.samples import namespace, set_property, table
 from tests.server import Server
@@ -121,6 +122,7 @@ def test_registering_a_large_file_answers_alike(server: Server, http: httpx.Clie
         assert http.post(f"{where}/register", json=back).status_code == 200
 
 
+@LOCAL_ONLY
 def test_the_metadata_file_is_the_same_text(server: Server, http: httpx.Client, path: str) -> None:
     """With the gzip codec the file is one member as well, and unpacks to what is served."""
     answer = http.get(path)

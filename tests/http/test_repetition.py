@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 import httpx
 import pytest
 
+from tests.backends import LOCAL_ONLY
 from tests.http.conftest import MakeServer
 from tests.http.samples import error, fresh, namespace, schema, set_property, table
 
@@ -78,6 +79,7 @@ def test_a_renamed_table_leaves_its_name(http: httpx.Client, place: tuple[str, s
     assert http.head(path).status_code == 404
 
 
+@LOCAL_ONLY
 def test_a_vanished_metadata_file_is_told_each_time(http: httpx.Client, place: tuple[str, str, str]) -> None:
     """However often the table was loaded before: 404 until the file is back."""
     _, _, path = place
@@ -100,6 +102,7 @@ def test_a_condition_that_held_does_not_hold_after_a_commit(http: httpx.Client, 
     assert [http.get(path, headers=headers).status_code for _ in range(2)] == [200, 200]
 
 
+@LOCAL_ONLY
 def test_a_warehouse_that_changed_is_told_to_clients(make_server: MakeServer) -> None:
     """`config` of loads and of `/v1/config` follow the warehouse's options."""
     with make_server(token="t").client() as http:
