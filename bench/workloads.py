@@ -271,7 +271,7 @@ ALL: tuple[Workload, ...] = (
     Workload("load 32 tables, 64 clients", _spread, clients=64),
     Workload("304 of 32 tables, 64 clients", _spread_tags, clients=64),
     Workload("32 clients on 32 tables", _many, clients=32, seconds=None, count=12),
-    Workload("32 clients on one table", _hot, clients=32, seconds=5.0),
+    Workload("32 clients on one table", _hot, clients=32, seconds=10.0),
     Workload("transaction of 10 tables", _transaction, clients=1, seconds=None, count=25),
     Workload("create and drop", _create_and_drop, clients=4, seconds=None, count=40),
 )

@@ -48,7 +48,7 @@ def run(**workloads: Json) -> Json:
             "a": {"wall_s": 2.0, "idle_rss_mb": 300},
             "b": {"wall_s": 5.0, "idle_rss_mb": 250},
         },
-        "writes": {"10,000 snapshots": 8_500.0, "10,000 snapshots, gzip": 600.0},
+        "writes": {"commit append, 10,000 snapshots": 8_500.0, "commit append, 10,000 snapshots, gzip": 600.0},
         "judge": {"append": 0.1, "rename": 1.5, "refused: drop": 3.0},
     }
 
