@@ -135,19 +135,3 @@ class TableLoad:
         tag = etags.etag(file, self._snapshots, config)
         held = etags.matched(self._if_none_match, tag)
         return _Seen(home, file, config, tag, None if held is None else NotModified(held))
-
-
-async def load_table(
-    ctx: Context,
-    caller: Caller,
-    warehouse: str,
-    levels: Levels,
-    name: str,
-    *,
-    snapshots: str = etags.ALL,
-    if_none_match: str | None = None,
-    gzip: bool = False,
-) -> LoadedTable | NotModified:
-    """A load that comes once; failures as in `TableLoad`."""
-    load = TableLoad(ctx, caller, warehouse, levels, name, snapshots=snapshots, if_none_match=if_none_match, gzip=gzip)
-    return await load.answer()

@@ -22,7 +22,7 @@ from app.catalog.answers import Listed, LoadedTable
 from app.catalog.config import client_config
 from app.catalog.context import Caller, Context
 from app.catalog.drafts import Draft
-from app.catalog.loads import TableLoad, load_table
+from app.catalog.loads import TableLoad
 from app.catalog.pages import EVERYTHING, PageRequest
 from app.catalog.registrations import register_table, unregister_table
 from app.catalog.replays import Key, Outcome
@@ -41,7 +41,6 @@ __all__ = [
     "create_table",
     "drop_table",
     "list_tables",
-    "load_table",
     "register_table",
     "rename_table",
     "table_exists",

@@ -309,7 +309,7 @@ def test_gzip_files_carry_their_name_and_load_as_json(shop: World) -> None:
     assert done.metadata_location.endswith(".gz.metadata.json")
     assert Path(done.metadata_location).read_bytes()[:2] == b"\x1f\x8b"
     other = shop.run(shop.second())
-    loaded = shop.run(tables.load_table(other.ctx, ALICE, HOME, NS, "t"))
+    loaded = shop.run(tables.TableLoad(other.ctx, ALICE, HOME, NS, "t").answer())
     assert getattr(loaded, "metadata", b"") == done.metadata
 
 
