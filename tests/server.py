@@ -123,6 +123,20 @@ class Server:
         """Everything the process printed so far."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
+    def line(self, containing: str, timeout: float = 20.0) -> str:
+        """The first whole printed line with that text; AssertionError if none comes within `timeout` seconds.
+
+        An answer reaches its client before the line about it is written.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            for line in self.output().splitlines(keepends=True):
+                if containing in line and line.endswith("\n"):
+                    return line.rstrip("\n")
+            if time.monotonic() > deadline:
+                raise AssertionError(f"nothing printed with {containing!r}:\n{self.output()}")
+            time.sleep(0.02)
+
     @property
     def pid(self) -> int:
         assert self.process is not None

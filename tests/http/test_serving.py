@@ -42,9 +42,9 @@ def serve(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
 @LOCAL_ONLY
 def test_it_tells_where_everything_is(server: Server) -> None:
     """Data, URL and a line to paste into Python."""
+    assert server.line(f'load_catalog("icekeel", type="rest", uri="{server.url}")')
     told = server.output()
     assert str(server.home) in told and server.url in told
-    assert f'load_catalog("icekeel", type="rest", uri="{server.url}")' in told
 
 
 def test_the_home_is_private(server: Server) -> None:
@@ -92,7 +92,7 @@ def test_two_servers_share_one_postgresql(make_server: MakeServer, postgres_serv
     settings = {"DATABASE_URL": postgres_server.database() + "?application_name=hunter2"}
     first = make_server(settings=settings)
     second = make_server(settings=settings | {"WAREHOUSE": str(first.warehouse)})
-    assert "PostgreSQL 127.0.0.1/" in first.output() and "hunter2" not in first.output()
+    assert first.line("PostgreSQL 127.0.0.1/") and "hunter2" not in first.output()
     with first.client() as one, second.client() as two:
         ns = namespace(one)
         made = table(one, ns)
@@ -233,5 +233,5 @@ def test_the_log_is_json_when_asked(make_server: MakeServer) -> None:
     server = make_server(settings={"LOG_FORMAT": "json", "LOG_SAMPLE": "1"})
     with server.client() as http:
         http.get("/v1/config", headers={"x-request-id": "look-for-me"})
-    line = next(line for line in server.output().splitlines() if "look-for-me" in line)
+    line = server.line("look-for-me")
     assert line.startswith("{") and '"message": "GET /v1/config 200"' in line

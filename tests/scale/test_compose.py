@@ -70,7 +70,7 @@ def test_the_same_processes_by_hand_serve_a_client_without_flags(backend: Scaled
         rows = pa.table({"id": pa.array([1, 2, 3], pa.int64())})
         catalog.create_table("shop.orders", schema=rows.schema).append(rows)
         assert catalog.load_table("shop.orders").scan().to_arrow().num_rows == 3
-        assert "WAREHOUSE default HANDS OUT ITS STATIC KEYS" in replica.output()
+        assert replica.line("WAREHOUSE default HANDS OUT ITS STATIC KEYS")
         assert backend.s3.secret_key not in replica.output()
 
 

@@ -123,7 +123,7 @@ def test_keys_come_with_tables_only_after_the_opt_in(
     staged = http.post(f"/v1/{name}/namespaces/a/tables", json={"name": "u", "schema": SCHEMA, "stage-create": True})
     assert ok(staged)["config"]["s3.access-key-id"] == backend.s3.access_key
     assert "s3.access-key-id" not in http.get(f"/v1/config?warehouse={name}").text
-    assert f"WAREHOUSE {name} HANDS OUT ITS STATIC KEYS" in server.output()
+    assert server.line(f"WAREHOUSE {name} HANDS OUT ITS STATIC KEYS")
 
 
 def run_cli(server: Server, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
