@@ -15,7 +15,7 @@ from app.api.rendering import json_answer
 from app.catalog import config
 from app.catalog.answers import CatalogConfig
 from app.web.answer import Answer
-from app.web.recall import repeated
+from app.web.recall import Address, repeated
 
 routes = Operations("Configuration", ALWAYS)
 
@@ -39,7 +39,7 @@ async def get_config(request: Request) -> Answer:
     told: CatalogConfig | None = None
     rendered = Answer()
 
-    async def answer() -> Answer:
+    async def answer(_: Address | None) -> Answer:
         nonlocal told, rendered
         found = await config.get_config(ctx, wanted)
         if found != told:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from app.api.models.metadata import Shape
 from app.catalog.context import Caller, Context
 from app.catalog.pages import EVERYTHING, PageRequest
+from app.catalog.turns import Address
 from app.errors import BadRequest, dotted
 from app.spec import codec
 from app.web.bodies import read_body
@@ -87,6 +88,7 @@ def caller(request: Request, body: bytes = b"") -> Caller:
     scope = request.scope
     agent = client_version = b""
     sent_key: bytes | None = None
+    address: Address | None = scope.get("client")
     for header, value in scope["headers"]:
         if header == b"user-agent":
             agent = agent or value
@@ -94,9 +96,12 @@ def caller(request: Request, body: bytes = b"") -> Caller:
             client_version = client_version or value
         elif header == b"idempotency-key" and sent_key is None:
             sent_key = value
+        elif header == b"x-forwarded-for":
+            # The connection is a proxy's, on which anybody's requests come.
+            address = None
     name, version = _known_client(agent, client_version)
     if sent_key is None:
-        return Caller(scope[PRINCIPAL], name, version)
+        return Caller(scope[PRINCIPAL], name, version, address=address)
     key = sent_key.decode("latin-1")
     if not _UUID.fullmatch(key):
         raise BadRequest("Invalid Idempotency-Key: it must be a UUID in its 36-character form")
@@ -104,7 +109,7 @@ def caller(request: Request, body: bytes = b"") -> Caller:
     for part in (scope["method"].encode(), scope["path"].encode(), scope["query_string"], body):
         digest.update(len(part).to_bytes(8, "big"))
         digest.update(part)
-    return Caller(scope[PRINCIPAL], name, version, key.lower(), digest.hexdigest())
+    return Caller(scope[PRINCIPAL], name, version, key.lower(), digest.hexdigest(), address)
 
 
 async def json_body(request: Request) -> tuple[Body, bytes]:

@@ -20,7 +20,7 @@ from app.spec.sort import parse_sort_order
 from app.spec.update import parse_table_updates
 from app.web.answer import Answer, no_content
 from app.web.codings import accepts_gzip
-from app.web.recall import repeated
+from app.web.recall import Address, repeated
 
 routes = Operations("Tables", ALWAYS)
 ALL = "/v1/{prefix}/namespaces/{namespace}/tables"
@@ -54,9 +54,10 @@ async def load_table(request: Request) -> Answer:
     `NotFoundException` means that the table exists but its metadata file has vanished, `CorruptMetadataException` that
     the file cannot be read.
     """
+    who = reading.caller(request)
     load = tables.TableLoad(
         reading.context(request),
-        reading.caller(request),
+        who,
         reading.warehouse(request),
         reading.levels(request),
         reading.segment(request, "table"),
@@ -65,8 +66,10 @@ async def load_table(request: Request) -> Answer:
         gzip=accepts_gzip(request),
     )
 
-    async def answer() -> Answer:
-        return table_answer(await load.answer())
+    proxied = who.address is None
+
+    async def answer(address: Address | None) -> Answer:
+        return table_answer(await load.answer(None if proxied else address))
 
     return await repeated(request, answer)
 
@@ -119,7 +122,7 @@ async def table_exists(request: Request) -> Answer:
     ctx, warehouse = reading.context(request), reading.warehouse(request)
     levels, name = reading.levels(request), reading.segment(request, "table")
 
-    async def answer() -> Answer:
+    async def answer(_: Address | None) -> Answer:
         await tables.table_exists(ctx, warehouse, levels, name)
         return EXISTS
 

@@ -8,7 +8,7 @@ state. Commits of one process to one table stand in line instead of fighting for
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.catalog import drafts, judgement, locations, namespaces, places, replays, versions, warehouses
@@ -124,16 +124,28 @@ async def land(
     """Bring the changes about, all or none, starting over from the present state when another commit was quicker."""
     grouped = _by_table(changes)
     lines = [(home.name, levels, name) for levels, name in grouped]
-    async with ctx.caches.lines.stand(lines, ctx.limits.queue_length):
-        for attempt in range(ctx.limits.commit_attempts):
-            await _wait(ctx, attempt)
-            try:
-                made = [await _draft(ctx, caller, home, entries) for entries in grouped.values()]
-                await _publish(ctx, home, made, key, outcome(made))
-            except SwapLost:
-                continue
-            _afterwards(ctx, caller, home, made)
-            return made
+    with ctx.caches.turns.commit(lines, caller.address):
+        async with ctx.caches.lines.stand(lines, ctx.limits.queue_length):
+            return await _land(ctx, caller, home, grouped, key, outcome)
+
+
+async def _land(
+    ctx: Context,
+    caller: Caller,
+    home: Warehouse,
+    grouped: Mapping[tuple[Levels, str], Sequence[TableChange]],
+    key: Key,
+    outcome: Callable[[Sequence[Draft]], Outcome],
+) -> list[Draft]:
+    for attempt in range(ctx.limits.commit_attempts):
+        await _wait(ctx, attempt)
+        try:
+            made = [await _draft(ctx, caller, home, entries) for entries in grouped.values()]
+            await _publish(ctx, home, made, key, outcome(made))
+        except SwapLost:
+            continue
+        _afterwards(ctx, caller, home, made)
+        return made
     raise CommitFailed("Too many concurrent commits to this table; nothing was changed. Refresh and try again.")
 
 

@@ -9,6 +9,7 @@ from app.catalog.documents import Documents
 from app.catalog.lines import Lines
 from app.catalog.observations import Observations
 from app.catalog.tasks import Tasks
+from app.catalog.turns import Address, Turns
 from app.ports import Clock, Ids, ObjectStores, Store, Tabular, Warehouse
 
 ANONYMOUS = "anonymous"
@@ -51,6 +52,7 @@ class Caches:
     documents: Documents = field(default_factory=Documents)
     lines: Lines = field(default_factory=Lines)
     keys: Lines = field(default_factory=Lines)
+    turns: Turns = field(default_factory=Turns)
     observations: Observations = field(default_factory=Observations)
     tasks: Tasks = field(default_factory=Tasks)
     warehouses: dict[str, tuple[float, Warehouse]] = field(default_factory=dict)
@@ -78,6 +80,7 @@ class Context:
 class Caller:
     """Who asks. `client` and `client_version` come from the request's own headers and are only ever observed.
 
+    `address` is its connection, None where that stands for nobody in particular.
     `key` is the request's Idempotency-Key and `fingerprint` a digest of operation and body: one key may stand for one
     fingerprint only.
     """
@@ -87,3 +90,4 @@ class Caller:
     client_version: str = ""
     key: str | None = None
     fingerprint: str = ""
+    address: Address | None = None

@@ -14,7 +14,6 @@ from app.errors import TooManyRequests
 class _Line:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     members: int = 0
-    head: asyncio.Future[None] | None = None
 
 
 class Lines:
@@ -42,24 +41,13 @@ class Lines:
                 await held.enter_async_context(self._hold(key))
             yield
 
-    async def step(self, key: tuple[object, ...], longest_s: float) -> None:
-        """Wait until the head of a line in which others wait too is done, at most `longest_s` seconds."""
-        line = self._lines.get(key)
-        if line is not None and line.members > 1 and line.head is not None:
-            await asyncio.wait([line.head], timeout=longest_s)
-
     @asynccontextmanager
     async def _hold(self, key: tuple[object, ...]) -> AsyncIterator[None]:
         line = self._lines.setdefault(key, _Line())
         line.members += 1
         try:
             async with line.lock:
-                head = line.head = asyncio.get_running_loop().create_future()
-                try:
-                    yield
-                finally:
-                    line.head = None
-                    head.set_result(None)
+                yield
         finally:
             line.members -= 1
             if line.members == 0:

@@ -9,13 +9,9 @@ from app.catalog import codings, etags, places, warehouses
 from app.catalog.answers import LoadedTable, NotModified
 from app.catalog.config import client_config
 from app.catalog.context import Caller, Context
+from app.catalog.turns import Address
 from app.errors import BadRequest, NotFound, ObjectMissing
 from app.ports import Levels, Pointer, Warehouse
-
-# Where commits queue up for a table, whoever loads it to commit next has lost before it begins, unless it sees what is
-# landing just now: it waits for that. With 32 clients on one table a fifth more commits land, and no client is left out
-# by those that were there first.
-_LANDING_S = 0.1
 
 # A pointer that moves and a trimmed file between the two reads of a load: more than twice in a row means it is gone.
 _ATTEMPTS = 3
@@ -74,16 +70,16 @@ class TableLoad:
         self._gzip = gzip
         self._seen: _Seen | None = None
 
-    async def answer(self) -> LoadedTable | NotModified:
-        """The table as its pointer names it now.
+    async def answer(self, address: Address | None = None) -> LoadedTable | NotModified:
+        """The table as its pointer names it now, for the connection at `address`.
 
         NoSuchTable, also for a missing namespace; NotFound when the metadata file has vanished. NotModified is answered
         without reading the document.
         """
         ctx, caller = self._ctx, self._caller
         home = warehouses.held_warehouse(ctx, self._warehouse) or await warehouses.fresh_warehouse(ctx, self._warehouse)
-        if ctx.caches.lines:
-            await ctx.caches.lines.step((home.name, self._levels, self._name), _LANDING_S)
+        if ctx.caches.turns:
+            await ctx.caches.turns.take((home.name, self._levels, self._name), address)
         pointer = await places.table_pointer(ctx, home, self._levels, self._name)
         for _ in range(_ATTEMPTS):
             try:

@@ -20,7 +20,9 @@ from app.web.answer import Answer
 from app.web.envelope import Render, let_go
 from app.web.exchange import REQUEST_ID, STATUS, Observer
 
-Repeat = Callable[[], Awaitable[Answer]]
+# Host and port of a connection, None where it has none.
+Address = tuple[str, int]
+Repeat = Callable[[Address | None], Awaitable[Answer]]
 
 REPEAT: Final = "icekeel.repeat"
 
@@ -42,7 +44,7 @@ class _Known(NamedTuple):
 async def repeated(request: Request, repeat: Repeat) -> Answer:
     """The answer of `repeat`, which answers this request again should it come in the same words."""
     request.scope[REPEAT] = repeat
-    return await repeat()
+    return await repeat(request.scope.get("client"))
 
 
 class Recall:
@@ -79,7 +81,7 @@ class Recall:
         self._known.move_to_end(key)
         cut: asyncio.CancelledError | None = None
         try:
-            answer = await known.repeat()
+            answer = await known.repeat(scope.get("client"))
         except asyncio.CancelledError as error:
             # The server stops and has waited long enough: the client is told so, as below.
             cut, answer = error, self._render(error, scope)

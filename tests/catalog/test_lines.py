@@ -86,39 +86,3 @@ def test_a_cancelled_waiter_leaves_the_line() -> None:
         assert second.cancelled() and len(lines) == 0
 
     asyncio.run(story())
-
-
-def test_who_looks_waits_for_the_head_of_a_line_that_others_wait_in() -> None:
-    """Until it is done, and not for those behind it; nobody else is waited for, and nothing for ever."""
-
-    async def story() -> None:
-        lines = Lines()
-        leave = asyncio.Event()
-        left: list[int] = []
-
-        async def member(number: int) -> None:
-            async with lines.stand([("t",)], 100):
-                await leave.wait()
-                left.append(number)
-                leave.clear()
-
-        loop = asyncio.get_running_loop()
-        await lines.step(("t",), 10)
-        first = asyncio.create_task(member(1))
-        await asyncio.sleep(0)
-        await lines.step(("t",), 10)  # alone: nobody competes
-        second = asyncio.create_task(member(2))
-        await asyncio.sleep(0)
-        began = loop.time()
-        await lines.step(("t",), 0.05)
-        assert 0.04 < loop.time() - began < 5 and left == []
-        looking = asyncio.create_task(lines.step(("t",), 10))
-        await asyncio.sleep(0)
-        assert not looking.done()
-        leave.set()
-        await looking
-        assert left == [1]
-        leave.set()
-        await asyncio.gather(first, second)
-
-    asyncio.run(story())

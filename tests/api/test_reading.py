@@ -1,0 +1,36 @@
+"""What a request says of who asks."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.requests import Request
+
+from app.api import reading
+from app.catalog.turns import Address
+from app.web.guard import PRINCIPAL
+
+
+def request(client: Address | None, **headers: str) -> Request:
+    """A GET on the connection of `client`."""
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return Request({"type": "http", "method": "GET", "path": "/", "headers": raw, "client": client, PRINCIPAL: "token"})
+
+
+@pytest.mark.parametrize(
+    ("client", "headers", "told"),
+    [
+        (("10.0.0.7", 4711), {}, ("10.0.0.7", 4711)),
+        (
+            ("10.0.0.7", 4711),
+            {"user_agent": "x", "idempotency_key": "0190c5ae-7a9c-7000-8000-000000000001"},
+            ("10.0.0.7", 4711),
+        ),
+        (("10.0.0.7", 4711), {"x_forwarded_for": "192.0.2.1"}, None),
+        (None, {}, None),
+    ],
+)
+def test_a_connection_stands_for_one_client_unless_it_is_a_proxys(
+    client: Address | None, headers: dict[str, str], told: Address | None
+) -> None:
+    """Its host and port, with an idempotency key too; nothing where a proxy says that it speaks for somebody else."""
+    assert reading.caller(request(client, **headers)).address == told
