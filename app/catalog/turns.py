@@ -68,7 +68,7 @@ class _Contest:
     def enter(self, address: Address | None) -> None:
         """Count the connection among the writers, as the latest one."""
         if address is not None:
-            self.writers[address] = self.writers.pop(address, None) or _Writer()
+            self.writers[address] = self.writers.pop(address) if address in self.writers else _Writer()
             if len(self.writers) > _WRITERS:
                 del self.writers[next(iter(self.writers))]
 

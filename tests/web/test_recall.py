@@ -15,7 +15,7 @@ from app.web.answer import Answer
 from app.web.envelope import Envelope
 from app.web.exchange import Observe, Observer
 from app.web.metrics import Metrics
-from app.web.recall import Recall, repeated
+from app.web.recall import Address, Recall, repeated
 
 HEAD = [(b"host", b"localhost"), (b"authorization", b"Bearer one")]
 
@@ -30,6 +30,7 @@ class Shop:
     def __init__(self, limit: int = 8) -> None:
         self.understood = 0
         self.answered = 0
+        self.addresses: list[Address | None] = []
         self.body = b"first"
         self.fault: BaseException | None = None
         self.meanwhile: Callable[[], None] = lambda: None
@@ -41,8 +42,9 @@ class Shop:
         self.understood += 1
         scope["route"] = type("Route", (), {"path": "/{x}"})
 
-        async def answer() -> Answer:
+        async def answer(address: Address | None) -> Answer:
             self.answered += 1
+            self.addresses.append(address)
             self.meanwhile()
             if self.fault is not None:
                 raise self.fault
@@ -57,6 +59,7 @@ class Shop:
         method: str = "GET",
         query: bytes = b"",
         sent: list[Any] | None = None,
+        client: Address | None = None,
     ) -> tuple[int, bytes, dict[bytes, bytes]]:
         sent = [] if sent is None else sent
 
@@ -70,6 +73,7 @@ class Shop:
             "raw_path": path.encode(),
             "query_string": query,
             "headers": list(headers),
+            "client": client,
         }
         asyncio.run(self.layer(scope, None, send))  # type: ignore[arg-type]
         return sent[0]["status"], b"".join(m.get("body", b"") for m in sent[1:]), dict(sent[0]["headers"])
@@ -82,6 +86,15 @@ def test_a_known_head_is_answered_anew_but_not_understood_anew() -> None:
     shop.body = b"second"
     assert shop.ask()[:2] == (200, b"second")
     assert (shop.understood, shop.answered) == (1, 2)
+
+
+def test_the_same_words_on_two_connections_are_one_head_asked_by_two() -> None:
+    """Each answer is told which connection it is for, the first one and the known ones."""
+    shop = Shop()
+    for client in (("127.0.0.1", 1), ("127.0.0.1", 2), None):
+        shop.ask(client=client)
+    assert shop.understood == 1
+    assert shop.addresses == [("127.0.0.1", 1), ("127.0.0.1", 2), None]
 
 
 def test_every_part_of_the_head_counts() -> None:
