@@ -13,7 +13,8 @@ from app.web.guard import PRINCIPAL
 def request(client: Address | None, **headers: str) -> Request:
     """A GET on the connection of `client`."""
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    return Request({"type": "http", "method": "GET", "path": "/", "headers": raw, "client": client, PRINCIPAL: "token"})
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": raw, "client": client}
+    return Request({**scope, PRINCIPAL: "token"})
 
 
 @pytest.mark.parametrize(
