@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
 
-from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from app import __version__
@@ -76,7 +75,7 @@ class RandomIds:
         return random.uniform(low, high)
 
 
-def create_app(settings: Settings) -> FastAPI:
+def create_app(settings: Settings) -> Application:
     """The whole application. It opens its database and starts its background work when it is started."""
     check_exposure(settings)
     metrics = _metrics(settings)
@@ -98,17 +97,15 @@ def create_app(settings: Settings) -> FastAPI:
             await context.objects.close()
 
     app = Application(
+        [operation.route() for operation in routes.OPERATIONS],
         layers=lambda router: _layers(router, settings, context, metrics),
         lifetime=lifetime,
-        title="Icekeel",
-        version=__version__,
     )
-    shapes = routes.install(app)
     app.state.catalog = context
     app.state.metrics = metrics
     app.state.draining = False
     app.state.endpoints = advertised(routes.OPERATIONS)
-    app.state.document = cache(lambda: document.document(app, routes.OPERATIONS, shapes, __version__))
+    app.state.document = cache(openapi_document)
     _watch(metrics, context)
     return app
 
@@ -134,9 +131,7 @@ def prepare(settings: Settings) -> None:
 
 def openapi_document() -> dict[str, object]:
     """The OpenAPI document, without a database or a home."""
-    app = FastAPI(openapi_url=None)
-    shapes = routes.install(app)
-    return document.document(app, routes.OPERATIONS, shapes, __version__)
+    return document.document(routes.OPERATIONS, __version__)
 
 
 def create_context(settings: Settings, store: Store | None = None) -> Context:
@@ -144,7 +139,7 @@ def create_context(settings: Settings, store: Store | None = None) -> Context:
     limits = Limits(
         allowed_locations=settings.allowed_locations,
         local_roots=settings.local_roots,
-        callers_known=settings.secret is not None,
+        callers_known=settings.token is not None,
         idempotency_lifetime_ms=settings.idempotency_lifetime * 1000,
         queue_length=settings.commit_queue,
     )
@@ -179,7 +174,7 @@ async def _ensure_default(context: Context, settings: Settings, *, establish: bo
 
 def check_exposure(settings: Settings) -> None:
     """BadSettings when other machines could use the server without a token and nobody said that this is meant."""
-    if settings.secret is None and not settings.allow_anonymous and not is_loopback_name(settings.host.lower()):
+    if settings.token is None and not settings.allow_anonymous and not is_loopback_name(settings.host.lower()):
         raise BadSettings(
             f"Host {settings.host} is reachable from other machines and no ICEKEEL_TOKEN is set. "
             "Set one, listen on 127.0.0.1, or pass --allow-anonymous if everyone may read and change every table."
@@ -197,7 +192,7 @@ def _layers(router: ASGIApp, settings: Settings, context: Context, metrics: Metr
     app: ASGIApp = BodyLimits(router, limit=settings.body_limit, timeout_s=settings.body_timeout)
     app = Guard(
         app,
-        token=settings.secret,
+        token=settings.token,
         public=PUBLIC_PATHS,
         local_only=is_loopback_name(host_name(settings.host) or settings.host) and not settings.allow_anonymous,
     )

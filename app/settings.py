@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import difflib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple, get_args, get_type_hints
 from urllib.parse import quote, urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+import msgspec
+from msgspec import Meta
 
 from app.catalog import storage
 from app.errors import BadRequest, BadSettings
@@ -28,164 +27,90 @@ _CONTROL = re.compile("[\x00-\x1f\x7f]")
 CLIENT_VARIABLES = frozenset({"URI"})
 
 
-def _split(value: object) -> object:
-    """A comma-separated list, as environment variables carry it."""
-    if isinstance(value, str):
-        return tuple(part.strip() for part in value.split(",") if part.strip())
-    return value
+_YES: Final = frozenset({"1", "true", "yes", "on", "t", "y"})
+_NO: Final = frozenset({"0", "false", "no", "off", "f", "n"})
 
 
-def _decoded(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value or "{}")
-    except json.JSONDecodeError as error:
-        raise ValueError(f"must be a JSON object of strings: {error}") from None
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of one server, as `read_settings` makes them. Sizes are bytes, durations seconds.
 
+    Each field's description is its manual, its type what a value must be.
+    """
 
-def _keys(value: SecretStr | None) -> list[str]:
-    return [] if value is None else [part.strip() for part in value.get_secret_value().split(",")]
-
-
-def _none_if_empty(value: object) -> object:
-    return None if value == "" else value
-
-
-def _not_blank(value: object) -> object:
-    """An empty text would become the working directory."""
-    if isinstance(value, str) and not value.strip():
-        raise ValueError("must name a folder; it is empty")
-    return value
-
-
-def _usable_token(value: SecretStr | None) -> SecretStr | None:
-    """A token that no client can send would lock everybody out, and an empty one let everybody in."""
-    text = None if value is None else value.get_secret_value()
-    if text is None:
-        return value
-    if not text.strip():
-        raise ValueError("is empty: set it to a long random string (openssl rand -hex 32), or unset it")
-    if text.strip().lower() == "none":
-        raise ValueError("must not be None, which clients send when they have no token")
-    if text != text.strip() or _CONTROL.search(text):
-        raise ValueError("must not begin or end with blanks, nor hold control characters: no header can carry them")
-    return value
-
-
-def _place(text: str) -> str:
-    try:
-        storage.check_place(text)
-    except BadRequest as error:
-        raise ValueError(error.message) from None
-    return text
-
-
-def _expanded(path: Path) -> Path:
-    return Path(os.path.abspath(path.expanduser()))
-
-
-Location = Annotated[str, AfterValidator(_place)]
-Locations = Annotated[tuple[Location, ...], NoDecode, BeforeValidator(_split)]
-Options = Annotated[dict[str, str], NoDecode, BeforeValidator(_decoded)]
-
-
-class Settings(BaseSettings):
-    """The settings of one server. Sizes are bytes, durations seconds; each field's description is its manual."""
-
-    model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, frozen=True, extra="forbid")
-
-    home: Annotated[Path, BeforeValidator(_not_blank), AfterValidator(_expanded)] = Field(
-        default=Path("~/.icekeel"),
-        validate_default=True,
-        description="Folder of the embedded database and warehouse; made on start.",
+    home: Annotated[Path, Meta(description="Folder of the embedded database and warehouse; made on start.")] = Path(
+        "~/.icekeel"
     )
-    host: str = Field(default="127.0.0.1", min_length=1, description="Address to listen on.")
-    port: int = Field(default=8181, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
-    workers: int = Field(default=1, ge=1, le=256, description="Server processes.")
-    database_url: Annotated[str | None, BeforeValidator(_none_if_empty)] = Field(
-        default=None, description="sqlite:///PATH or postgresql://...; default: SQLite in the home."
+    host: Annotated[str, Meta(min_length=1, description="Address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")] = 8181
+    workers: Annotated[int, Meta(ge=1, le=256, description="Server processes.")] = 1
+    database_url: Annotated[
+        str | None, Meta(description="sqlite:///PATH or postgresql://...; default: SQLite in the home.")
+    ] = None
+    warehouse: Annotated[
+        str | None, Meta(description="Location of the default warehouse; default: `warehouse` in the home.")
+    ] = None
+    warehouse_options: Annotated[
+        dict[str, str],
+        Meta(
+            description="Storage options of the default warehouse as a JSON object, under Iceberg's property names.",
+        ),
+    ] = {}
+    allowed_locations: Annotated[
+        tuple[str, ...],
+        Meta(description="Locations, comma-separated, that tables may use beside their warehouse."),
+    ] = ()
+    token: Annotated[str | None, Meta(description="Bearer token that every request must carry.")] = None
+    secret_key: Annotated[
+        str | None,
+        Meta(
+            description="Key that encrypts the secrets of warehouses in the database: 32 bytes as base64. "
+            "Of several, comma-separated, the first encrypts and all decrypt."
+        ),
+    ] = None
+    allow_anonymous: Annotated[bool, Meta(description="Serve other machines without a token.")] = False
+    document_cache: Annotated[int, Meta(ge=0, description="Bytes of metadata documents kept in memory.")] = 256 << 20
+    body_limit: Annotated[int, Meta(ge=1024, description="Largest request body.")] = 64 << 20
+    body_timeout: Annotated[float, Meta(gt=0, description="Seconds a request body may take to arrive.")] = 60.0
+    idempotency_lifetime: Annotated[
+        int, Meta(ge=60, description="Seconds for which a repeated Idempotency-Key gives the first outcome.")
+    ] = 1800
+    commit_queue: Annotated[
+        int, Meta(ge=1, description="Commits that may wait for one table before 429 is answered.")
+    ] = 256
+    keep_alive: Annotated[int, Meta(ge=1, description="Seconds an idle connection is kept open.")] = 75
+    shutdown_timeout: Annotated[
+        int, Meta(ge=1, description="Seconds that running requests get when the server stops.")
+    ] = 20
+    drain: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=600,
+            description="Seconds between the signal to stop and the stop; `/health/ready` fails meanwhile, the rest "
+            "works.",
+        ),
+    ] = 0.0
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="Least severe log line.")] = (
+        "info"
     )
-    warehouse: Annotated[Location | None, BeforeValidator(_none_if_empty)] = Field(
-        default=None, description="Location of the default warehouse; default: `warehouse` in the home."
-    )
-    warehouse_options: Options = Field(
-        default_factory=dict,
-        repr=False,
-        description="Storage options of the default warehouse as a JSON object, under Iceberg's property names.",
-    )
-    allowed_locations: Locations = Field(
-        default=(), description="Locations, comma-separated, that tables may use beside their warehouse."
-    )
-    token: Annotated[SecretStr | None, AfterValidator(_usable_token)] = Field(
-        default=None, description="Bearer token that every request must carry."
-    )
-    secret_key: Annotated[SecretStr | None, BeforeValidator(_none_if_empty)] = Field(
-        default=None,
-        description="Key that encrypts the secrets of warehouses in the database: 32 bytes as base64. "
-        "Of several, comma-separated, the first encrypts and all decrypt.",
-    )
-    allow_anonymous: bool = Field(default=False, description="Serve other machines without a token.")
-    document_cache: int = Field(default=256 << 20, ge=0, description="Bytes of metadata documents kept in memory.")
-    body_limit: int = Field(default=64 << 20, ge=1024, description="Largest request body.")
-    body_timeout: float = Field(default=60, gt=0, description="Seconds a request body may take to arrive.")
-    idempotency_lifetime: int = Field(
-        default=1800, ge=60, description="Seconds for which a repeated Idempotency-Key gives the first outcome."
-    )
-    commit_queue: int = Field(
-        default=256, ge=1, description="Commits that may wait for one table before 429 is answered."
-    )
-    keep_alive: int = Field(default=75, ge=1, description="Seconds an idle connection is kept open.")
-    shutdown_timeout: int = Field(
-        default=20, ge=1, description="Seconds that running requests get when the server stops."
-    )
-    drain: float = Field(
-        default=0,
-        ge=0,
-        le=600,
-        description="Seconds between the signal to stop and the stop; `/health/ready` fails meanwhile, the rest works.",
-    )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="Least severe log line."
-    )
-    log_format: Literal["text", "json"] = Field(default="text", description="Form of log lines.")
-    log_sample: int = Field(
-        default=100, ge=0, description="One in how many requests is logged; 1 = all, 0 = only failures and slow ones."
-    )
-    log_slow: float = Field(
-        default=1.0, gt=0, description="Seconds after which a request counts as slow and is logged."
-    )
+    log_format: Annotated[Literal["text", "json"], Meta(description="Form of log lines.")] = "text"
+    log_sample: Annotated[
+        int,
+        Meta(ge=0, description="One in how many requests is logged; 1 = all, 0 = only failures and slow ones."),
+    ] = 100
+    log_slow: Annotated[
+        float, Meta(gt=0, description="Seconds after which a request counts as slow and is logged.")
+    ] = 1.0
 
-    @field_validator("database_url")
-    @classmethod
-    def _known_database(cls, value: str | None) -> str | None:
-        if value is not None and not value.startswith(("sqlite:///", "postgresql://", "postgres://")):
-            raise ValueError("must start with sqlite:/// or postgresql://")
-        try:
-            urlsplit(value or "")
-        except ValueError:
-            raise ValueError(
-                "must be a URL: brackets stand around an IPv6 address, and odd characters of a password "
-                "are percent-encoded"
-            ) from None
-        return value
-
-    @field_validator("secret_key")
-    @classmethod
-    def _usable_keys(cls, value: SecretStr | None) -> SecretStr | None:
-        for text in _keys(value):
-            try:
-                size = len(base64.b64decode(text, validate=True))
-            except binascii.Error:
-                size = 0
-            if size != _KEY_BYTES:
-                raise ValueError(f"must be {_KEY_BYTES} bytes as base64 (openssl rand -base64 32)")
-        return value
+    def __repr__(self) -> str:
+        """Without the values of token, key and options, which may be secret."""
+        shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name not in _SECRETS)
+        return f"Settings({', '.join(shown)})"
 
     @property
     def secret_keys(self) -> tuple[bytes, ...]:
         """The keys of `secret_key`, the one that encrypts first."""
-        return tuple(base64.b64decode(text) for text in _keys(self.secret_key))
+        return tuple(base64.b64decode(text) for text in _parts(self.secret_key or ""))
 
     @property
     def local_roots(self) -> tuple[str, ...]:
@@ -212,25 +137,168 @@ class Settings(BaseSettings):
     def warehouse_location(self) -> str:
         return self.warehouse or str(self.home / "warehouse")
 
-    @property
-    def secret(self) -> str | None:
-        return None if self.token is None else self.token.get_secret_value()
+
+class Setting(NamedTuple):
+    """What is known of one setting: its default and its manual."""
+
+    default: Any
+    description: str
+
+
+def manual() -> dict[str, Setting]:
+    """Every setting by its field's name, in their order."""
+    told = {name: get_args(hint)[1].description for name, hint in get_type_hints(Settings, include_extras=True).items()}
+    return {one.name: Setting(_default(one), told[one.name]) for one in msgspec.structs.fields(Settings)}
 
 
 def read_settings(given: Mapping[str, Any] | None = None) -> Settings:
     """Settings from the environment, overridden by `given` (command line); BadSettings with one clear line."""
     _refuse_misspelt(os.environ)
+    hints = get_type_hints(Settings, include_extras=True)
+    found: dict[str, Any] = {}
+    faults = []
+    for field in msgspec.structs.fields(Settings):
+        name = field.name
+        value = (given or {}).get(name)
+        if value is None:
+            value = os.environ.get(ENVIRONMENT_PREFIX + name.upper())
+        try:
+            if value is not None:
+                found[name] = _read(name, value, hints[name])
+            elif name == "home":
+                found[name] = _folder(_default(field))
+        except _Wrong as wrong:
+            faults.append(f"{ENVIRONMENT_PREFIX}{name.upper()} {wrong}")
+    if faults:
+        raise BadSettings("; ".join(faults))
+    return Settings(**found)
+
+
+class _Wrong(Exception):
+    """Why a value cannot be, without the value, to follow the variable's name."""
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+
+
+def _read(name: str, value: Any, hint: Any) -> Any:
+    reader = _READERS.get(name)
+    if reader is not None:
+        return reader(value)
+    if isinstance(value, str):
+        value = _word(value, get_args(hint)[0])
     try:
-        return Settings(**{name: value for name, value in (given or {}).items() if value is not None})
-    except ValidationError as error:
-        raise BadSettings("; ".join(_line(fault) for fault in error.errors(include_input=False))) from None
+        return msgspec.convert(value, hint, strict=False)
+    except msgspec.ValidationError as error:
+        raise _Wrong(_must(str(error), get_args(hint)[0])) from None
 
 
-def _line(fault: Any) -> str:
-    variable = ENVIRONMENT_PREFIX + str(fault["loc"][0]).upper()
-    text = str(fault["msg"]).removeprefix("Value error, ").replace("Input should be", "must be", 1)
-    inside = "".join(f" ({part})" for part in fault["loc"][1:])
-    return f"{variable}{inside} {text}"
+def _word(text: str, kind: Any) -> str:
+    """A text as msgspec reads numbers, booleans and choices: without blanks, in lower case."""
+    if kind is str:
+        return text
+    word = text.strip().lower()
+    if kind is bool:
+        return "true" if word in _YES else "false" if word in _NO else text
+    return word
+
+
+_KINDS: Final = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+_BOUND: Final = re.compile(r"Expected `(?:int|float)` (>=|<=|>|<) ([0-9.]+)")
+
+
+def _must(fault: str, kind: Any) -> str:
+    if (bound := _BOUND.match(fault)) is not None:
+        return f"must be {_KINDS[kind]} {bound[1]} {bound[2]}"
+    if kind in _KINDS:
+        return "must not be empty" if "length" in fault else f"must be {_KINDS[kind]}"
+    return f"must be one of {', '.join(get_args(kind))}"
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    """A comma-separated list, as environment variables carry it."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _folder(value: str | Path) -> Path:
+    """An empty text would become the working directory."""
+    if not str(value).strip():
+        raise _Wrong("must name a folder; it is empty")
+    return Path(os.path.abspath(Path(value).expanduser()))
+
+
+def _database(text: str) -> str | None:
+    if not text:
+        return None
+    if not text.startswith(("sqlite:///", "postgresql://", "postgres://")):
+        raise _Wrong("must start with sqlite:/// or postgresql://")
+    try:
+        urlsplit(text)
+    except ValueError:
+        raise _Wrong(
+            "must be a URL: brackets stand around an IPv6 address, and odd characters of a password are percent-encoded"
+        ) from None
+    return text
+
+
+def _place(text: str, where: str = "") -> str:
+    try:
+        storage.check_place(text)
+    except BadRequest as error:
+        raise _Wrong(f"{where}{error.message}") from None
+    return text
+
+
+def _places(text: str) -> tuple[str, ...]:
+    return tuple(_place(part, f"({number}) ") for number, part in enumerate(_parts(text)))
+
+
+def _options(text: str) -> dict[str, str]:
+    try:
+        options = json.loads(text or "{}")
+    except ValueError as error:
+        raise _Wrong(f"must be a JSON object of strings: {error}") from None
+    if not isinstance(options, dict):
+        raise _Wrong("must be a JSON object of strings")
+    for name, value in options.items():
+        if not isinstance(value, str):
+            raise _Wrong(f"({name}) must be a string")
+    return options
+
+
+def _token(text: str) -> str:
+    """A token that no client can send would lock everybody out, and an empty one let everybody in."""
+    if not text.strip():
+        raise _Wrong("is empty: set it to a long random string (openssl rand -hex 32), or unset it")
+    if text.strip().lower() == "none":
+        raise _Wrong("must not be None, which clients send when they have no token")
+    if text != text.strip() or _CONTROL.search(text):
+        raise _Wrong("must not begin or end with blanks, nor hold control characters: no header can carry them")
+    return text
+
+
+def _keys(text: str) -> str | None:
+    for part in text.split(",") if text else ():
+        try:
+            size = len(base64.b64decode(part.strip(), validate=True))
+        except ValueError:
+            size = 0
+        if size != _KEY_BYTES:
+            raise _Wrong(f"must be {_KEY_BYTES} bytes as base64 (openssl rand -base64 32)")
+    return text or None
+
+
+_READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "home": _folder,
+    "database_url": _database,
+    "warehouse": lambda text: _place(text) if text else None,
+    "warehouse_options": _options,
+    "allowed_locations": _places,
+    "token": _token,
+    "secret_key": _keys,
+}
+_SECRETS: Final = frozenset({"database_url", "warehouse_options", "token", "secret_key"})
 
 
 def _refuse_misspelt(environment: Mapping[str, str]) -> None:
@@ -238,7 +306,7 @@ def _refuse_misspelt(environment: Mapping[str, str]) -> None:
 
     What is further off is left alone: Kubernetes, for one, sets ICEKEEL_SERVICE_HOST for a service of that name.
     """
-    known = {name.upper() for name in Settings.model_fields} | CLIENT_VARIABLES
+    known = {name.upper() for name in Settings.__struct_fields__} | CLIENT_VARIABLES
     for variable in environment:
         if not variable.startswith(ENVIRONMENT_PREFIX):
             continue

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 
 from app.api.models.wire import ErrorResponse
 from app.api.operations import Operation
@@ -40,7 +38,7 @@ _TAGS = {
 }
 
 
-class Shapes:
+class _Shapes:
     """JSON schemas of the declared shapes: a reference for each, and the components they refer to."""
 
     def __init__(self) -> None:
@@ -57,26 +55,28 @@ class Shapes:
         return {name: found[name] for name in sorted(found)}
 
 
-def document(app: FastAPI, operations: Iterable[Operation], shapes: Shapes, version: str) -> dict[str, Any]:
+def document(operations: Iterable[Operation], version: str) -> dict[str, Any]:
     """The whole document; equal declarations give equal documents."""
-    out = get_openapi(
-        title="Icekeel",
-        version=version,
-        summary=_SUMMARY,
-        description=_DESCRIPTION,
-        routes=app.routes,
-        tags=[{"name": name, "description": text} for name, text in _TAGS.items()],
-        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
-    )
-    out["components"] = {
-        "schemas": shapes.components(),
-        "securitySchemes": {
-            "token": {"type": "http", "scheme": "bearer", "description": "The value of ICEKEEL_TOKEN, where set."}
-        },
-    }
-    out["security"] = [{"token": []}, {}]
+    shapes = _Shapes()
+    paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        entry = out["paths"][operation.path][operation.method.lower()]
-        if not entry.get("description", "").strip():
-            entry.pop("description", None)
-    return out
+        paths.setdefault(operation.path, {})[operation.method.lower()] = operation.document(shapes.reference)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Icekeel",
+            "summary": _SUMMARY,
+            "description": _DESCRIPTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            "version": version,
+        },
+        "paths": paths,
+        "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
+        "components": {
+            "schemas": shapes.components(),
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer", "description": "The value of ICEKEEL_TOKEN, where set."}
+            },
+        },
+        "security": [{"token": []}, {}],
+    }

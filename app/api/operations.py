@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, TypeVar
 
-from fastapi import FastAPI
-from starlette.responses import Response
-
 from app.api.errors import STATUSES
 from app.api.models.wire import ErrorResponse
 from app.web.route import Endpoint, LeanRoute
@@ -92,34 +89,23 @@ class Operation:
     def is_iceberg(self) -> bool:
         return self.path.startswith("/v1/")
 
-    def install(self, app: FastAPI, schema: Callable[[type], dict[str, Any]]) -> None:
-        """Add this operation to the application's router as a lean route."""
+    def route(self) -> LeanRoute:
+        return LeanRoute(self.method, self.path, self.endpoint)
+
+    def document(self, schema: Callable[[type], dict[str, Any]]) -> dict[str, Any]:
+        """The operation object of OpenAPI; `schema` answers the JSON schema of a shape, or a reference to it."""
         summary, _, description = (self.endpoint.__doc__ or "").strip().partition("\n")
-        app.router.add_api_route(
-            self.path,
-            self.endpoint,
-            methods=[self.method],
-            operation_id=self.id,
-            name=self.id,
-            tags=[self.tag],
-            summary=summary.rstrip("."),
-            description=" ".join(description.split()) or " ",
-            status_code=self.returns[0].status,
-            response_class=Response,
-            response_model=None,
-            responses=self._responses(schema),
-            openapi_extra=self._extra(schema),
-            route_class_override=LeanRoute,
-        )
-
-    def _extra(self, schema: Callable[[type], dict[str, Any]]) -> dict[str, Any]:
-        extra: dict[str, Any] = {"parameters": [p.document() for p in self.parameters]}
+        out: dict[str, Any] = {"tags": [self.tag], "summary": summary.rstrip(".")}
+        if description := " ".join(description.split()):
+            out["description"] = description
+        out |= {"operationId": self.id, "responses": self._responses(schema)}
+        out["parameters"] = [p.document() for p in self.parameters]
         if self.body is not None:
-            extra["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema(self.body)}}}
-        return extra
+            out["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema(self.body)}}}
+        return out
 
-    def _responses(self, schema: Callable[[type], dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
-        out: dict[int | str, dict[str, Any]] = {}
+    def _responses(self, schema: Callable[[type], dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        out: dict[str, dict[str, Any]] = {}
         for success in self.returns:
             entry: dict[str, Any] = {"description": success.text}
             if success.model is not None:
@@ -127,7 +113,7 @@ class Operation:
                 entry["content"] = {success.content_type: {"schema": shape}}
             if success.headers:
                 entry["headers"] = {h.name: h.document() for h in success.headers}
-            out[success.status] = entry
+            out[str(success.status)] = entry
         for status, names in sorted(self.fails.by_status().items()):
             entry = {"description": f"{HTTPStatus(status).phrase}: {', '.join(names)}"}
             if self.method != "HEAD":
@@ -136,7 +122,7 @@ class Operation:
                 entry["headers"] = {
                     "Retry-After": Header("Retry-After", "Seconds after which to try again.").document()
                 }
-            out[status] = entry
+            out[str(status)] = entry
         return out
 
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from fastapi import FastAPI
-
 from app.api import (
     changes,
     config,
@@ -20,7 +16,6 @@ from app.api import (
     views,
     warehouses,
 )
-from app.api.document import Shapes
 from app.api.operations import Operation
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -37,11 +32,3 @@ OPERATIONS: tuple[Operation, ...] = (
     *warehouses.routes,
     *docs.routes,
 )
-
-
-def install(app: FastAPI, operations: Sequence[Operation] = OPERATIONS) -> Shapes:
-    """Add every operation to the application; answers the shapes that their documents refer to."""
-    shapes = Shapes()
-    for operation in operations:
-        operation.install(app, shapes.reference)
-    return shapes

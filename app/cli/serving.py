@@ -119,7 +119,7 @@ def banner(settings: Settings, port: int) -> str:
     """What a newcomer needs: where the data is, the address, and a line to paste."""
     shown = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
     url = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
-    token = ', token="<ICEKEEL_TOKEN>"' if settings.secret else ""
+    token = ', token="<ICEKEEL_TOKEN>"' if settings.token else ""
     paste = f'catalog = load_catalog("icekeel", type="rest", uri="{url}"{token})'
     lines = [
         f"Icekeel {__version__}",
@@ -128,7 +128,7 @@ def banner(settings: Settings, port: int) -> str:
         f"  docs       {url}/docs",
         f"  PyIceberg  from pyiceberg.catalog import load_catalog; {paste}",
     ]
-    if settings.secret is None:
+    if settings.token is None:
         lines.append(
             "  access     anyone who reaches this address"
             if settings.allow_anonymous

@@ -1,13 +1,13 @@
-"""The FastAPI application with our own layers around its router, and a start that fails in one line."""
+"""The application: our own layers around Starlette's router, and a start that fails in one line."""
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
 
-from fastapi import FastAPI
+from starlette.datastructures import State
+from starlette.routing import BaseRoute, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.errors import IcekeelError
@@ -16,29 +16,23 @@ Layers = Callable[[ASGIApp], ASGIApp]
 Lifetime = Callable[[], AbstractAsyncContextManager[None]]
 
 
-class Application(FastAPI):
-    """`layers` are put around the router in place of FastAPI's own middlewares, which nothing here needs.
+class Application:
+    """`routes` in the order in which they are tried, `layers` around them; endpoints find `state` by their request.
 
-    Every endpoint is a lean route and every failure is rendered by the envelope layer, so the exit stacks and
-    exception handlers that FastAPI stacks up per request would only cost time.
+    Every failure is rendered by the envelope layer, so there are no exception handlers, and no middlewares beside ours.
     """
 
-    def __init__(self, *, layers: Layers, lifetime: Lifetime, **options: Any) -> None:
-        super().__init__(openapi_url=None, redirect_slashes=False, **options)
-        self._layers = layers
+    def __init__(self, routes: Sequence[BaseRoute], *, layers: Layers, lifetime: Lifetime) -> None:
+        self.state = State()
         self._lifetime = lifetime
-
-    def build_middleware_stack(self) -> ASGIApp:
-        return self._layers(self.router)
+        self._app = layers(Router(routes, redirect_slashes=False))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
-        if self.middleware_stack is None:
-            self.middleware_stack = self.build_middleware_stack()
         scope["app"] = self
-        await self.middleware_stack(scope, receive, send)
+        await self._app(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """The lifespan protocol. A failure that is ours is told by its message, any other by its traceback."""
