@@ -1,4 +1,4 @@
-"""A warehouse's storage options, under Iceberg's own property names, turned into object store clients.
+"""A warehouse's storage options, under Iceberg's own property names, turned into those of the client library.
 
 Where no credentials are given, the client takes those of the server's environment: AWS_*, GOOGLE_*, AZURE_* variables,
 web identity tokens and instance metadata.
@@ -25,20 +25,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from obstore.store import AzureStore, GCSStore, S3Store
-
 from app.errors import BadRequest
 from app.objects.address import Bucket
 
 if TYPE_CHECKING:
-    from obstore.store import AzureConfig, ClientConfig, GCSConfig, RetryConfig, S3Config
-
-Client = S3Store | GCSStore | AzureStore
+    from obstore.store import AzureConfig, ClientConfig, GCSConfig, S3Config
 
 CONNECT_TIMEOUT: Final = timedelta(seconds=5)
 REQUEST_TIMEOUT: Final = timedelta(seconds=30)
-RETRY_TIMEOUT: Final = timedelta(seconds=30)
-RETRIES: Final = 4
 
 _ENCRYPTIONS: Final = {"s3": "AES256", "kms": "aws:kms"}
 
@@ -57,31 +51,6 @@ def check_options(options: Mapping[str, str]) -> None:
     for name in ("s3.endpoint", "gcs.service.host", "adls.endpoint"):
         if name in options and not _is_http_url(options[name]):
             raise BadRequest(f"Storage option {name} must be an http:// or https:// URL, not {options[name]!r}")
-
-
-def open_client(bucket: Bucket, options: Mapping[str, str], *, retries: int = RETRIES) -> Client:
-    """A client for one bucket. `retries` counts what the client does by itself on errors that may pass."""
-    retry: RetryConfig = {"max_retries": retries, "retry_timeout": RETRY_TIMEOUT}
-    if bucket.kind == "s3":
-        return S3Store(
-            bucket.name,
-            config=s3_config(bucket, options),
-            client_options=_client_options(options.get("s3.endpoint")),
-            retry_config=retry,
-        )
-    if bucket.kind == "gcs":
-        return GCSStore(
-            bucket.name,
-            config=gcs_config(options),
-            client_options=_client_options(options.get("gcs.service.host")),
-            retry_config=retry,
-        )
-    return AzureStore(
-        bucket.name,
-        config=adls_config(bucket, options),
-        client_options=_client_options(options.get("adls.endpoint")),
-        retry_config=retry,
-    )
 
 
 def s3_config(bucket: Bucket, options: Mapping[str, str]) -> S3Config:
@@ -146,7 +115,7 @@ def adls_config(bucket: Bucket, options: Mapping[str, str]) -> AzureConfig:
     return config
 
 
-def _client_options(endpoint: str | None) -> ClientConfig:
+def client_config(endpoint: str | None) -> ClientConfig:
     options: ClientConfig = {"connect_timeout": CONNECT_TIMEOUT, "timeout": REQUEST_TIMEOUT, "user_agent": "icekeel"}
     if endpoint is not None and endpoint.startswith("http://"):
         options["allow_http"] = True

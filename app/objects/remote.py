@@ -10,7 +10,8 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedEr
 
 from app.errors import BadRequest, ObjectExists, ObjectMissing, ObjectsUnavailable, PayloadTooLarge
 from app.objects.address import Bucket, parse_address
-from app.objects.options import RETRIES, Client, check_options, open_client
+from app.objects.clients import RETRIES, Client, open_client
+from app.objects.options import check_options
 from app.ports import Folder, ObjectStat
 
 _CREATE_ATTEMPTS: Final = 3

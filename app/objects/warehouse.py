@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+import importlib
+from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from app.objects.local import LocalObjects
-from app.objects.remote import RemoteObjects
+from app.objects.options import check_options
 from app.ports import Folder, Objects, ObjectStat, Warehouse
 from app.spec.location import is_local, local_path
 
@@ -40,7 +41,7 @@ class WarehouseObjects:
             LocalObjects(
                 roots, self._executor, local_path(warehouse.location) if is_local(warehouse.location) else None
             ),
-            RemoteObjects({**warehouse.storage, **warehouse.secrets}),
+            {**warehouse.storage, **warehouse.secrets},
             local=is_local(warehouse.location),
         )
         self._opened[warehouse.name] = (warehouse, objects)
@@ -53,15 +54,24 @@ class WarehouseObjects:
 
 
 class RoutedObjects:
-    """`ports.Objects` of one warehouse: disk for `file:` and bare paths, cloud clients for the rest."""
+    """`ports.Objects` of one warehouse: disk for `file:` and bare paths, cloud clients for the rest.
 
-    def __init__(self, disk: LocalObjects, cloud: RemoteObjects, *, local: bool) -> None:
+    BadRequest when the storage `options` make no sense.
+    """
+
+    def __init__(self, disk: LocalObjects, options: Mapping[str, str], *, local: bool) -> None:
+        check_options(options)
         self._disk = disk
-        self._cloud = cloud
+        self._options = options
+        self._cloud: Objects | None = None
         self.local = local
 
     def _of(self, location: str) -> Objects:
-        return self._disk if is_local(location) else self._cloud
+        if is_local(location):
+            return self._disk
+        if self._cloud is None:
+            self._cloud = _remote_objects(self._options)
+        return self._cloud
 
     async def read(self, location: str, *, limit: int | None = None) -> bytes:
         return await self._of(location).read(location, limit=limit)
@@ -101,3 +111,9 @@ class RoutedObjects:
 
     async def check_root(self, location: str) -> None:
         await self._of(location).check_root(location)
+
+
+def _remote_objects(options: Mapping[str, str]) -> Objects:
+    # The library of its clients costs a server on local files 5 MB.
+    made: Objects = importlib.import_module("app.objects.remote").RemoteObjects(options)
+    return made

@@ -1,0 +1,45 @@
+"""Clients of S3, GCS and ADLS. Loading their library takes 5 MB, so a server on local files leaves this room alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from obstore.store import AzureStore, GCSStore, S3Store
+
+from app.objects.address import Bucket
+from app.objects.options import adls_config, client_config, gcs_config, s3_config
+
+if TYPE_CHECKING:
+    from obstore.store import RetryConfig
+
+Client = S3Store | GCSStore | AzureStore
+
+RETRY_TIMEOUT: Final = timedelta(seconds=30)
+RETRIES: Final = 4
+
+
+def open_client(bucket: Bucket, options: Mapping[str, str], *, retries: int = RETRIES) -> Client:
+    """A client for one bucket. `retries` counts what the client does by itself on errors that may pass."""
+    retry: RetryConfig = {"max_retries": retries, "retry_timeout": RETRY_TIMEOUT}
+    if bucket.kind == "s3":
+        return S3Store(
+            bucket.name,
+            config=s3_config(bucket, options),
+            client_options=client_config(options.get("s3.endpoint")),
+            retry_config=retry,
+        )
+    if bucket.kind == "gcs":
+        return GCSStore(
+            bucket.name,
+            config=gcs_config(options),
+            client_options=client_config(options.get("gcs.service.host")),
+            retry_config=retry,
+        )
+    return AzureStore(
+        bucket.name,
+        config=adls_config(bucket, options),
+        client_options=client_config(options.get("adls.endpoint")),
+        retry_config=retry,
+    )
