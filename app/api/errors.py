@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from starlette.exceptions import HTTPException
-from starlette.routing import Route
+from starlette.routing import Match
 from starlette.types import Scope
 
 from app import errors
 from app.rules import Finding
 from app.web.answer import Answer
 from app.web.errors import ClientGone, RequestTimeout, UnsupportedMediaType
-from app.web.paths import DEPTH
+from app.web.route import LeanRoute
 
 INTERNAL = (500, "InternalServerError")
 UNKNOWN = (500, "CommitStateUnknownException")
@@ -116,7 +116,8 @@ def _unexpected(error: BaseException) -> str:
 
 
 def _is_commit(scope: Scope) -> bool:
-    return getattr(scope.get("route"), "operation_id", None) in COMMITS
+    route = scope.get("route")
+    return isinstance(route, LeanRoute) and route.operation_id in COMMITS
 
 
 def _of_framework(error: HTTPException, scope: Scope) -> Answer:
@@ -133,10 +134,4 @@ def _of_framework(error: HTTPException, scope: Scope) -> Answer:
 
 def _methods(scope: Scope) -> set[str]:
     """Every method that some route offers for this path."""
-    path, depth = scope["path"], scope.get(DEPTH)
-    return {
-        method
-        for route in scope["app"].routes
-        if isinstance(route, Route) and route.path.count("/") == depth and route.path_regex.match(path)
-        for method in route.methods or ()
-    }
+    return {route.method for route in scope["app"].routes if route.matches(scope)[0] is not Match.NONE}

@@ -90,7 +90,7 @@ class Operation:
         return self.path.startswith("/v1/")
 
     def route(self) -> LeanRoute:
-        return LeanRoute(self.method, self.path, self.endpoint)
+        return LeanRoute(self.method, self.path, self.id, self.endpoint)
 
     def document(self, schema: Callable[[type], dict[str, Any]]) -> dict[str, Any]:
         """The operation object of OpenAPI; `schema` answers the JSON schema of a shape, or a reference to it."""

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from starlette.datastructures import State
-from starlette.routing import BaseRoute, Router
+from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.errors import IcekeelError
+from app.web.route import LeanRoute
 
 Layers = Callable[[ASGIApp], ASGIApp]
 Lifetime = Callable[[], AbstractAsyncContextManager[None]]
@@ -22,8 +23,9 @@ class Application:
     Every failure is rendered by the envelope layer, so there are no exception handlers, and no middlewares beside ours.
     """
 
-    def __init__(self, routes: Sequence[BaseRoute], *, layers: Layers, lifetime: Lifetime) -> None:
+    def __init__(self, routes: Sequence[LeanRoute], *, layers: Layers, lifetime: Lifetime) -> None:
         self.state = State()
+        self.routes = tuple(routes)
         self._lifetime = lifetime
         self._app = layers(Router(routes, redirect_slashes=False))
 

@@ -21,9 +21,10 @@ class LeanRoute(BaseRoute):
     Parameters are read by the endpoint: 4 us a request by hand, 51 when a framework solves declared ones.
     """
 
-    def __init__(self, method: str, path: str, endpoint: Endpoint) -> None:
+    def __init__(self, method: str, path: str, operation_id: str, endpoint: Endpoint) -> None:
+        self.method = method
         self.path = path
-        self._method = method
+        self.operation_id = operation_id
         self._endpoint = endpoint
         self._pattern, _, _ = compile_path(path)
         self._depth = path.count("/")
@@ -36,11 +37,11 @@ class LeanRoute(BaseRoute):
         if found is None:
             return Match.NONE, {}
         child: Scope = {"endpoint": self._endpoint, "path_params": found.groupdict(), "route": self}
-        return (Match.FULL if scope["method"] == self._method else Match.PARTIAL), child
+        return (Match.FULL if scope["method"] == self.method else Match.PARTIAL), child
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """HTTPException(405) when the path matched with another method only."""
-        if scope["method"] != self._method:
+        if scope["method"] != self.method:
             raise HTTPException(405)
         response = await self._endpoint(Request(scope, receive, send))
         await response(scope, receive, send)

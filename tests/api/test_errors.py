@@ -57,9 +57,8 @@ def test_an_unexpected_error_tells_nothing_but_its_class() -> None:
 def test_a_crash_during_a_commit_is_of_unknown_outcome(operation_id: str) -> None:
     """The client must keep its files: nobody knows whether the swap happened."""
     operation = next(operation for operation in OPERATIONS if operation.id == operation_id)
-    route = type("Route", (), {"operation_id": operation.id})()
     render, _ = table()
-    answer = render(ValueError("boom"), {**SCOPE, "route": route})
+    answer = render(ValueError("boom"), {**SCOPE, "route": operation.route()})
     assert json.loads(answer.body)["error"]["type"] == "CommitStateUnknownException" and answer.status_code == 500
 
 
