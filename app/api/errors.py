@@ -6,6 +6,7 @@ commit makes it keep them. So a kind stands here once, and nothing else in the p
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -87,6 +88,8 @@ class ErrorTable:
     def __call__(self, error: BaseException, scope: Scope) -> Answer:
         if isinstance(error, HTTPException):
             return _of_framework(error, scope)
+        if isinstance(error, asyncio.CancelledError):
+            error = _cut_off(scope)
         status, kind = status_of(error)
         if status == 500 and _is_commit(scope):
             # What could not even be read was surely not changed, and clients keep their files on 503 too.
@@ -113,6 +116,13 @@ class ErrorTable:
 def _unexpected(error: BaseException) -> str:
     """Nothing of an unexpected failure is told but its class: messages of libraries may hold paths or secrets."""
     return f"Internal error: {type(error).__name__}. The server's log has the details under this answer's X-Request-Id"
+
+
+def _cut_off(scope: Scope) -> Exception:
+    """What a request is told that ran longer than a server that stops could wait."""
+    if scope["method"] in ("GET", "HEAD"):
+        return errors.Unavailable("The server is stopping. Ask again")
+    return errors.OutcomeUnknown("The server stopped while this was under way; whether it took effect is not known")
 
 
 def _is_commit(scope: Scope) -> bool:

@@ -1,7 +1,8 @@
 """Metadata documents by their immutable location: read once, parsed once, bounded in bytes.
 
 A location is written once and never again, so an entry needs no invalidation; `register` alone reads afresh, because
-it names a file that somebody else wrote. Every document is parsed when it is read: bytes that no reader could load
+it names a file that somebody else wrote. Should that have been written anew with another table, then an entry that is
+not the pointer's table is read afresh too. Every document is parsed when it is read: bytes that no reader could load
 are never served. What is served are the file's own bytes, unless they hold explicit nulls, which clients refuse in
 most places: then it is the same document without them.
 """
@@ -175,11 +176,14 @@ class Documents:
         return location in self._entries
 
     def held_table(self, location: str, uuid: str) -> Document[TableMetadata] | None:
-        """The table metadata at `location` if it is held; CorruptMetadata as in `table`."""
+        """The table metadata at `location` if it is held, and is that of the pointer's table (`uuid`)."""
         held = self._get(location)
         if held is None or not isinstance(held.metadata, TableMetadata):
             return None
-        _check_owner(location, uuid, held.metadata.table_uuid, "table-uuid")
+        if _is_others(uuid, held.metadata.table_uuid):
+            # A file that its owner wrote anew and another server registered. If it is damage, reading it tells.
+            self.forget(location)
+            return None
         return held
 
     async def table(
@@ -189,7 +193,7 @@ class Documents:
 
         NotFound: the file has vanished. CorruptMetadata: no reader could load it, or it is another table's.
         """
-        held = self._get(location)
+        held = self._get(location) if uuid is None else self.held_table(location, uuid)
         if held is None or not isinstance(held.metadata, TableMetadata):
             held = await self._read(objects, location, limit, TABLE)
         _check_owner(location, uuid, held.metadata.table_uuid, "table-uuid")
@@ -200,7 +204,7 @@ class Documents:
     ) -> Document[ViewMetadata]:
         """The view metadata that a pointer names; failures as in `table`."""
         held = self._get(location)
-        if held is None or not isinstance(held.metadata, ViewMetadata):
+        if held is None or not isinstance(held.metadata, ViewMetadata) or _is_others(uuid, held.metadata.view_uuid):
             held = await self._read(objects, location, limit, VIEW)
         _check_owner(location, uuid, held.metadata.view_uuid, "view-uuid")
         return held
@@ -327,9 +331,13 @@ async def _parsed(objects: Objects, location: str, limit: int, form: Form[M]) ->
     return await aside(len(data), form.document, data)
 
 
-def _check_owner(location: str, wanted: str | None, found: str | None, member: str) -> None:
+def _is_others(wanted: str | None, found: str | None) -> bool:
     """A document without a uuid (format version 1) may be anybody's."""
-    if wanted != found and wanted is not None and found is not None and wanted.lower() != found.lower():
+    return wanted != found and wanted is not None and found is not None and wanted.lower() != found.lower()
+
+
+def _check_owner(location: str, wanted: str | None, found: str | None, member: str) -> None:
+    if _is_others(wanted, found):
         raise CorruptMetadata(location, f"it belongs to {found}, not to {wanted}", f"$.{member}")
 
 

@@ -10,11 +10,13 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from app.catalog import locations, units
 from app.catalog.context import Context
 from app.catalog.documents import Document, aside
 from app.catalog.replays import Key, Outcome
+from app.catalog.units import Landed
 from app.errors import CommitStateUnknown, CorruptMetadata, IcekeelError, NotFound, ObjectExists
 from app.events import AnyEvent
 from app.ports import (
@@ -96,11 +98,9 @@ async def publish(ctx: Context, warehouse: Warehouse, drafts: Sequence[Draft], k
     written = [draft for draft in changed if not draft.registered]
     await _write_files(ctx, objects, written)
 
-    async def landed() -> bool | None:
-        return await _landed(ctx, warehouse, objects, changed[0])
-
     try:
-        await units.land(ctx, _unit(warehouse, changed, ctx.clock.now_ms()), key, outcome, landed)
+        unit = _unit(warehouse, changed, ctx.clock.now_ms())
+        await units.land(ctx, unit, key, outcome, _trace(ctx, objects, changed))
     except CommitStateUnknown:
         raise
     except IcekeelError:
@@ -184,26 +184,31 @@ async def _remove_files(objects: Objects, files: Sequence[str]) -> None:
             log.warning("could not remove the unused metadata file %s", file, exc_info=True)
 
 
-async def _landed(ctx: Context, warehouse: Warehouse, objects: Objects, draft: Draft) -> bool | None:
-    """Whether the lost unit moved this draft's pointer; one unit moves all pointers or none."""
-    if draft.row is None:
-        row = await ctx.store.tabular(warehouse.name, draft.levels, draft.name)
-        if row is None:
-            return False
-    else:
-        row = await ctx.store.tabular_by_id(draft.row.tabular_id)
-        if row is None:
-            return None
-    if row.metadata_location == draft.file:
+def _trace(ctx: Context, objects: Objects, changed: Sequence[Draft]) -> Landed | None:
+    """What tells of swaps alone whether they landed: any one of them, for one unit moves all pointers or none.
+
+    None where something is new: its name may be free because the unit is lost, or because others took it away since.
+    """
+    rows = [draft.row for draft in changed if draft.row is not None]
+    if len(rows) < len(changed):
+        return None
+    return partial(_landed, ctx, objects, rows[0], changed[0].file)
+
+
+async def _landed(ctx: Context, objects: Objects, before: Tabular, file: str) -> bool | None:
+    """Whether the lost unit moved the pointer from where `before` saw it to `file`."""
+    row = await ctx.store.tabular_by_id(before.tabular_id)
+    if row is None:
+        return None
+    if row.metadata_location == file:
         return True
-    if draft.row is None and row.uuid != draft.uuid:
+    # Every swap counts the version up: a pointer that went away and came back is not one that never moved.
+    if row.version == before.version:
         return False
-    if draft.row is not None and row.metadata_location == draft.row.metadata_location:
-        return False
-    return await _in_history(ctx, objects, row, draft)
+    return await _in_history(ctx, objects, row, before, file)
 
 
-async def _in_history(ctx: Context, objects: Objects, row: Tabular, draft: Draft) -> bool | None:
+async def _in_history(ctx: Context, objects: Objects, row: Tabular, before: Tabular, file: str) -> bool | None:
     """Someone committed since: our file among its predecessors means yes, our base without our file means no."""
     if row.kind != "table":
         return None
@@ -212,6 +217,6 @@ async def _in_history(ctx: Context, objects: Objects, row: Tabular, draft: Draft
     except (NotFound, CorruptMetadata):
         return None
     earlier = {entry.metadata_file for entry in document.metadata.metadata_log}
-    if draft.file in earlier:
+    if file in earlier:
         return True
-    return False if draft.row is not None and draft.row.metadata_location in earlier else None
+    return False if before.metadata_location in earlier else None

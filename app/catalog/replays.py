@@ -65,6 +65,10 @@ class Key:
     text: str | None
     fingerprint: str
 
+    def witness(self) -> Key:
+        """A key that stands for one unit alone. The caller's own may have landed with another server's unit."""
+        return Key(self.ctx, self.warehouse, self.ctx.ids.uuid4(), self.fingerprint)
+
     async def find(self) -> KeyRecord | None:
         if self.text is None:
             return None

@@ -77,11 +77,7 @@ async def remove(
         *besides,
         AppendJournal(event=gone),
     ]
-
-    async def landed() -> bool | None:
-        return await ctx.store.tabular_by_id(row.tabular_id) is None
-
-    await units.land(ctx, unit, key, outcome, landed)
+    await units.land(ctx, unit, key, outcome)
 
 
 async def rename(
@@ -104,15 +100,7 @@ async def rename(
         RenameTabular(warehouse=warehouse.name, kind=kind, source=source, target=target, now_ms=ctx.clock.now_ms()),
         AppendJournal(event=pen.renamed(kind, target)),
     ]
-
-    async def landed() -> bool | None:
-        now = await ctx.store.tabular_by_id(row.tabular_id)
-        if now is None:
-            return None
-        place = (now.namespace, now.name)
-        return True if place == target else False if place == source else None
-
-    await units.land(ctx, unit, key, {}, landed)
+    await units.land(ctx, unit, key, {})
 
 
 def _purge_job(row: Tabular, now_ms: int) -> AddPurgeJob:

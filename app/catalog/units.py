@@ -25,23 +25,32 @@ async def land(ctx: Context, unit: Sequence[WriteOp], key: Key, outcome: Outcome
     """Write `unit` together with the key's outcome, durably and all or nothing; nothing at all is written as it is.
 
     Raises what the operations document, Unavailable when surely nothing happened, and CommitStateUnknown when the
-    connection died and `landed` (by default: whether the key is recorded) could not settle it.
+    connection died and nothing could settle whether it happened.
+
+    What settles it is a key of our own in the same unit. What the unit made is no witness: others may have renamed,
+    dropped or replaced it since, and to take that for "it did not happen" would undo their change, or delete files
+    that are live. Nor is the caller's key, which another server may have used for the same request. `landed` spares the
+    own key; it is for units whose target keeps a trace.
     """
     whole = [*unit, *key.record(outcome)]
     if not whole:
         return
+    if landed is None:
+        witness = key.witness()
+        whole += witness.record({})
+        landed = _by_key(witness)
     try:
         await ctx.store.write(whole)
     except OutcomeUnknown as lost:
         log.warning("connection lost while committing; asking again")
-        await _settle(ctx, whole, landed or _by_key(key), lost)
+        await _settle(ctx, whole, landed, lost)
 
 
 async def _settle(ctx: Context, whole: Sequence[WriteOp], landed: Landed, lost: OutcomeUnknown) -> None:
     """Ask whether the unit landed; if it surely did not, send the same unit again.
 
     Sending it again is safe even while the lost transaction is still running in the database: every unit that gets
-    here is conditional (an expected pointer, a free name, an unused key), so it cannot take effect twice.
+    here is conditional (an expected pointer or an unused key), so it cannot take effect twice.
     """
     for ask in range(_ASKS):
         await asyncio.sleep(_FIRST_WAIT_S * 2**ask)
@@ -78,8 +87,6 @@ async def _refused_by_itself(landed: Landed) -> bool:
 
 def _by_key(key: Key) -> Landed:
     async def landed() -> bool | None:
-        if key.text is None:
-            return None
         return await key.find() is not None
 
     return landed

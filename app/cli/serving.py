@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import uvicorn
 
 from app import __version__
-from app.cli.stopping import LeavingServer
+from app.cli.stopping import STOPS, LeavingServer
 from app.cli.workers import supervise
 from app.errors import BadSettings
 from app.main import check_exposure, create_app, prepare
@@ -44,6 +44,8 @@ def _serve(given: argparse.Namespace) -> int:
     settings.make_home()
     prepare(settings)
     listeners = bind(settings.host, settings.port, settings.workers)
+    # A stop that comes before the server can hear it waits until then; ignored, it would have been the only one.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
     print(banner(settings, listeners[0].getsockname()[1]), flush=True)
     if settings.workers == 1:
         return run(settings, listeners[0])
@@ -101,7 +103,7 @@ def run(settings: Settings, listener: socket.socket) -> int:
         timeout_graceful_shutdown=settings.shutdown_timeout,
     )
     server = LeavingServer(config, drain_s=settings.drain, draining=lambda: setattr(app.state, "draining", True))
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOPS:
         # uvicorn raises the signal again once it has stopped in good order; then it means nothing any more.
         signal.signal(number, _ignore)
     try:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 import uvicorn
 
+STOPS = frozenset({signal.SIGTERM, signal.SIGINT})
 _SETTLE_S = 0.2
+# A terminal, or systemd, tells every process of a group, and a supervisor tells its own once more: that is one stop.
+_SAME_STOP_S = 0.2
 _CLOSE = (b"Connection", b"close")
 
 
@@ -24,15 +30,26 @@ class LeavingServer(uvicorn.Server):
         super().__init__(config)
         self._drain_s = drain_s
         self._draining = draining
+        self._told_at = 0.0
         self._stop_at: float | None = None
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Hear the signals from here on, those that were kept waiting first."""
+        with super().capture_signals():
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+            yield
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self._stop_at is not None or not self._drain_s:
+        now = time.monotonic()
+        if not self._drain_s or (self._stop_at is not None and now - self._told_at > _SAME_STOP_S):
             super().handle_exit(sig, frame)
             return
         self._captured_signals.append(sig)
-        self._stop_at = asyncio.get_running_loop().time() + self._drain_s
-        self._draining()
+        if self._stop_at is None:
+            self._told_at = now
+            self._stop_at = asyncio.get_running_loop().time() + self._drain_s
+            self._draining()
 
     async def on_tick(self, counter: int) -> bool:
         done = await super().on_tick(counter)

@@ -16,20 +16,24 @@ COULD_NOT = 2
 _STOPS = {signal.SIGTERM, signal.SIGINT}
 _WAKES = {*_STOPS, signal.SIGCHLD}
 _YOUNG_S = 2.0
+_KILLED_EARLY = 2
 
 
 def supervise(listeners: Sequence[socket.socket], run: Callable[[socket.socket], int]) -> int:
     """Keep a forked process running `run(listener)` for each listener until SIGTERM or SIGINT, which they get too; the
     exit code. One socket may be in the list several times.
 
-    A process that ends by itself is replaced. One that ends within two seconds of its start will do so again: then
-    all stop. When the supervisor itself is killed, the processes notice and stop in good order. It holds every listener
-    open, so that what waits in the queue of a process that ended is served by the next one.
+    A process that ends is replaced. One that ends by itself within two seconds of its start will do so again: then all
+    stop. One that was killed so early says nothing of the kind, unless that comes three times in a row. A stop that is
+    told again is passed on again, so that nobody waits any longer. When the supervisor itself is killed, the processes
+    notice and stop in good order. It holds every listener open, so that what waits in the queue of a process that ended
+    is served by the next one.
     """
     # Blocked signals wait for sigwait, so none is lost between two looks.
     signal.pthread_sigmask(signal.SIG_BLOCK, _WAKES)
     lifeline = os.pipe()
     born: dict[int, tuple[float, int]] = {}
+    killed_early = dict.fromkeys(range(len(listeners)), 0)
 
     def start(place: int) -> None:
         born[_fork(run, listeners, place, lifeline)] = time.monotonic(), place
@@ -39,9 +43,11 @@ def supervise(listeners: Sequence[socket.socket], run: Callable[[socket.socket],
     while True:
         if signal.sigwait(_WAKES) in _STOPS:
             return _stop(born, listeners)
-        for pid in _ended(born):
+        for pid, killed in _ended(born):
             since, place = born.pop(pid)
-            if time.monotonic() - since < _YOUNG_S:
+            young = time.monotonic() - since < _YOUNG_S
+            killed_early[place] = killed_early[place] + 1 if young and killed else 0
+            if (young and not killed) or killed_early[place] > _KILLED_EARLY:
                 print("icekeel: a server process ended as soon as it was started; stopping", file=sys.stderr)
                 _stop(born, listeners)
                 return COULD_NOT
@@ -63,7 +69,8 @@ def _fork(
             if listener is not own:
                 listener.close()
         threading.Thread(target=_follow, args=(lifeline[0],), daemon=True, name="lifeline").start()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _WAKES)
+        # A stop waits until the server hears it (`serving.run`), or it would be lost on the way there.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _WAKES - _STOPS)
         code = run(own)
     except BaseException:
         traceback.print_exc()
@@ -79,8 +86,10 @@ def _follow(lifeline: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _ended(born: Iterable[int]) -> list[int]:
-    return [pid for pid in born if os.waitpid(pid, os.WNOHANG)[0] == pid]
+def _ended(born: Iterable[int]) -> list[tuple[int, bool]]:
+    """Processes that have ended, and whether a signal ended them."""
+    looked = [os.waitpid(pid, os.WNOHANG) for pid in born]
+    return [(pid, os.WIFSIGNALED(status)) for pid, status in looked if pid]
 
 
 def _stop(born: Iterable[int], listeners: Sequence[socket.socket]) -> int:
@@ -90,8 +99,13 @@ def _stop(born: Iterable[int], listeners: Sequence[socket.socket]) -> int:
     """
     for listener in listeners:
         listener.close()
-    for pid in born:
-        os.kill(pid, signal.SIGTERM)
-    for pid in born:
-        os.waitpid(pid, 0)
-    return 0
+    running = set(born)
+    told = True
+    while True:
+        if told:
+            for pid in running:
+                os.kill(pid, signal.SIGTERM)
+        running -= {pid for pid, _ in _ended(running)}
+        if not running:
+            return 0
+        told = signal.sigwait(_WAKES) in _STOPS

@@ -66,6 +66,18 @@ class Pool:
         if self._returned is not None and not self._lent:
             self._returned.set()
 
+    def doubt(self, connection: _Connection) -> None:
+        """A lent connection brought no answer in time: cut it, and every idle one.
+
+        When the way to the server was lost without a word they are all dead, and each would cost its next user the
+        whole wait again; making new ones costs milliseconds. Those that are lent are their users' to judge.
+        """
+        connection.terminate()
+        idle = [each for _, each in self._free]
+        self._free.clear()
+        for each in idle:
+            self._drop(each)
+
     async def close(self) -> None:
         """Lend nothing more, wait for what is lent, and close everything in good order."""
         self._returned = self._returned or asyncio.Event()

@@ -108,12 +108,12 @@ class PostgresStore(SqlStore):
             raise
 
     async def close(self) -> None:
-        """Let writes in flight end, then close the connections."""
+        """Let writes in flight end, then close the connections; those that take too long for either are cut."""
         pool, self._pool = self._pool, None
         if pool is None:
             return
         if self._writes:
-            await asyncio.wait(self._writes)
+            await asyncio.wait(self._writes, timeout=_END_S)
         try:
             await asyncio.wait_for(pool.close(), _END_S)
         except _FAILURES:
@@ -266,6 +266,10 @@ class PostgresStore(SqlStore):
             try:
                 await connection.execute(self._begin)
                 value = await self._drive(connection, program())
+            except TimeoutError as error:
+                # A server that is silent would let the ROLLBACK wait as well, and undoes what was not committed.
+                connection.terminate()
+                raise _failure(error) from error
             except _FAILURES as error:
                 await _roll_back(connection)
                 raise _failure(error) from error
@@ -300,7 +304,10 @@ class PostgresStore(SqlStore):
 
 
 class _Loan:
-    """A connection of the pool for the time of a `with`. Unavailable when there is none."""
+    """A connection of the pool for the time of a `with`. Unavailable when there is none.
+
+    One that did not answer in time is not lent again: what was asked of it would still have to be waited for.
+    """
 
     __slots__ = ("_connection", "_pool", "_url")
 
@@ -316,7 +323,9 @@ class _Loan:
             raise Unavailable(f"Cannot reach the database {self._url.shown}: {reason}") from error
         return self._connection
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, *_: object) -> None:
+        if isinstance(error, TimeoutError) or isinstance(getattr(error, "__cause__", None), TimeoutError):
+            self._pool.doubt(self._connection)
         self._pool.release(self._connection)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -34,7 +35,12 @@ class Application:
             await self._live(receive, send)
             return
         scope["app"] = self
-        await self._app(scope, receive, send)
+        try:
+            await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            # The server cuts off what outlives its graceful stop. It has been told by now, as far as it can be, and the
+            # connection ends; raised on, it would be a traceback in the log.
+            return
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """The lifespan protocol. A failure that is ours is told by its message, any other by its traceback."""

@@ -51,7 +51,9 @@ class Envelope:
         self, error: BaseException, exchange: Exchange, scope: Scope, receive: Receive, send: Send
     ) -> None:
         answer = self._render(error, scope)
-        if answer.status_code == 500:
+        if isinstance(error, asyncio.CancelledError):
+            log.warning("request %s was cut off: the server stops", exchange.id)
+        elif answer.status_code == 500:
             log.error("request %s failed: %r", exchange.id, error, exc_info=error)
         if scope["method"] == "HEAD":
             answer = answer.without_body()

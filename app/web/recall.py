@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.errors import Unavailable
 from app.web.answer import Answer
 from app.web.envelope import Render, let_go
 from app.web.exchange import REQUEST_ID, STATUS, Observer
@@ -52,7 +53,8 @@ class Recall:
 
     Only heads whose request was answered well, whole and without a body are kept. A head holds its token and its Host:
     whoever sends another one is checked by the layers below. They also answer when a `repeat` fails: it has changed
-    nothing, and what went wrong goes wrong there again, where it is told in full.
+    nothing, and what went wrong goes wrong there again, where it is told in full. Only that a store is away is told at
+    once.
     """
 
     def __init__(self, app: ASGIApp, observer: Observer, render: Render, *, limit: int = 2_048) -> None:
@@ -84,9 +86,11 @@ class Recall:
             answer = await known.repeat(scope.get("client"))
         except asyncio.CancelledError as error:
             # The server stops and has waited long enough: the client is told so, as below.
-            cut, answer = error, self._render(error, scope)
-            if scope["method"] == "HEAD":
-                answer = answer.without_body()
+            cut, answer = error, self._told(error, scope)
+        except Unavailable as error:
+            # Asked below once more, it would only be waited for as long again.
+            answer = self._told(error, scope)
+            let_go(error)
         except Exception as error:
             let_go(error)
             await self._app(scope, receive, send)
@@ -100,6 +104,10 @@ class Recall:
             observer.finished(scope, request_id, answer.status_code, began)
         if cut is not None:
             raise cut
+
+    def _told(self, error: BaseException, scope: Scope) -> Answer:
+        answer = self._render(error, scope)
+        return answer.without_body() if scope["method"] == "HEAD" else answer
 
     def _remember(self, key: object, scope: Scope) -> None:
         repeat = scope.pop(REPEAT, None)

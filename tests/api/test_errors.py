@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -60,6 +61,23 @@ def test_a_crash_during_a_commit_is_of_unknown_outcome(operation_id: str) -> Non
     render, _ = table()
     answer = render(ValueError("boom"), {**SCOPE, "route": operation.route()})
     assert json.loads(answer.body)["error"]["type"] == "CommitStateUnknownException" and answer.status_code == 500
+
+
+@pytest.mark.parametrize(
+    ("method", "line"),
+    [
+        ("GET", (503, "ServiceUnavailableException")),
+        ("HEAD", (503, "ServiceUnavailableException")),
+        ("POST", (500, "CommitStateUnknownException")),
+        ("DELETE", (500, "CommitStateUnknownException")),
+    ],
+)
+def test_what_a_stopping_server_cuts_off(method: str, line: tuple[int, str]) -> None:
+    """A read may be asked again at once; of anything else nobody knows whether it took effect."""
+    render, _ = table()
+    answer = render(asyncio.CancelledError(), {**SCOPE, "method": method})
+    told = json.loads(answer.body)["error"]
+    assert (answer.status_code, told["type"]) == line and "stop" in told["message"]
 
 
 def test_retry_after_comes_only_where_nothing_was_done() -> None:

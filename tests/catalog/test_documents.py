@@ -45,6 +45,20 @@ def test_a_document_is_read_once(world: World, objects: Objects) -> None:
     assert world.run(documents.table(objects, where, LIMIT)) is first
 
 
+def test_a_document_of_another_table_is_read_anew(world: World, objects: Objects) -> None:
+    """Its owner wrote the file anew, and another server registered it: what is held is not what the pointer means."""
+    where, documents = table(world), Documents()
+    first = world.run(documents.table(objects, where, LIMIT))
+    new = "00000000-0000-4000-8000-000000000001"
+    Path(where).write_text(json.dumps(json.loads(Path(where).read_text()) | {"table-uuid": new}))
+    assert documents.held_table(where, new) is None
+    second = world.run(documents.table(objects, where, LIMIT, uuid=new))
+    assert second.metadata.table_uuid == new
+    assert documents.held_table(where, new) is second
+    with pytest.raises(CorruptMetadata, match="belongs to"):
+        world.run(documents.table(objects, where, LIMIT, uuid=first.metadata.table_uuid))
+
+
 def test_many_who_ask_at_once_share_one_reading(world: World, objects: Objects) -> None:
     """A cold document that a hundred clients want is read and parsed once; one that leaves disturbs nobody."""
     where, documents = table(world), Documents()

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from app.catalog import namespaces, tables, units
+from app.catalog import namespaces, tables, units, views
 from app.catalog.answers import Committed
+from app.catalog.context import Caller
 from app.errors import (
     AlreadyExists,
     CommitFailed,
@@ -314,18 +315,18 @@ def test_every_mutation_with_a_key_survives_a_lost_connection(shop: World, name:
     act(shop)
 
 
-def test_without_a_key_a_lost_namespace_is_unknown(shop: World) -> None:
-    """Nothing tells our namespace from another's, so nothing is claimed."""
-    for number, when in enumerate(("before", "after")):
-        store = faulty_store(shop)
-        store.lose = [when]  # type: ignore[list-item]
-        with pytest.raises(CommitStateUnknown):
-            shop.run(namespaces.create_namespace(shop.ctx, ALICE, HOME, (f"n{number}",), {}))
+@pytest.mark.parametrize("lost", [["before"], ["after"], ["before", "after"]])
+def test_a_lost_namespace_is_settled_without_a_key(shop: World, lost: list[Any]) -> None:
+    """A key of our own in the unit tells our namespace from another's."""
+    store = faulty_store(shop)
+    store.lose = list(lost)
+    shop.run(namespaces.create_namespace(shop.ctx, ALICE, HOME, ("n",), {}))
+    shop.run(namespaces.namespace_exists(shop.ctx, HOME, ("n",)))
 
 
 @pytest.mark.parametrize("lost", [["before"], ["after"], ["before", "after"]])
 def test_drop_and_rename_are_settled_without_a_key(shop: World, lost: list[Any]) -> None:
-    """The row itself tells."""
+    """A key of our own in the unit tells."""
     store = faulty_store(shop)
     store.lose = list(lost)
     shop.run(tables.rename_table(shop.ctx, ALICE, HOME, (NS, "t"), (NS, "u")))
@@ -334,6 +335,108 @@ def test_drop_and_rename_are_settled_without_a_key(shop: World, lost: list[Any])
     shop.run(tables.drop_table(shop.ctx, ALICE, HOME, NS, "u"))
     with pytest.raises(NoSuchTable):
         load(shop, "u")
+
+
+CREATIONS: dict[str, Callable[[World, Caller], Any]] = {
+    "table": lambda w, caller: create(w, "u", caller=caller),
+    "staged table": lambda w, caller: commit(
+        w, "u", first_version(document(create(w, "u", stage=True).metadata)), [CREATE], caller=caller
+    ),
+    "view": lambda w, caller: create_view(w, "u", caller=caller),
+}
+
+
+@pytest.mark.parametrize("caller", [ALICE, keyed(1)], ids=["without a key", "with a key"])
+@pytest.mark.parametrize("kind", CREATIONS)
+def test_a_lost_create_whose_name_was_changed_since_is_a_success(shop: World, kind: str, caller: Caller) -> None:
+    """The name is free again because it did land: no refusal, and its one metadata file is still there."""
+    other = shop.run(shop.second())
+    store = faulty_store(shop)
+    store.lose = ["after"]
+    rename = views.rename_view if kind == "view" else tables.rename_table
+
+    async def away() -> None:
+        await rename(other.ctx, ALICE, HOME, (NS, "u"), (NS, "w"))
+
+    store.after_write = away
+    made = CREATIONS[kind](shop, caller)
+    assert Path(made.metadata_location).exists()
+    if kind == "view":
+        assert replace_view(shop, "w", []).metadata_location == made.metadata_location
+    else:
+        assert load(shop, "w").metadata_location == made.metadata_location
+
+
+@pytest.mark.parametrize("caller", [ALICE, keyed(1)], ids=["without a key", "with a key"])
+def test_a_lost_create_that_was_dropped_since_stays_dropped(shop: World, caller: Caller) -> None:
+    """Who dropped it was told that it is gone."""
+    other = shop.run(shop.second())
+    store = faulty_store(shop)
+    store.lose = ["after"]
+
+    async def drop() -> None:
+        await tables.drop_table(other.ctx, ALICE, HOME, NS, "u")
+
+    store.after_write = drop
+    create(shop, "u", caller=caller)
+    with pytest.raises(NoSuchTable):
+        load(shop, "u")
+
+
+KEYED: dict[str, tuple[str, Callable[[World], Any]]] = {
+    "create": ("u", lambda w: tables.create_table(w.ctx, keyed(1), HOME, NS, request("u"))),
+    "commit": ("t", lambda w: committing(w, "t", append(1, None, 1), caller=keyed(1))),
+}
+
+
+@pytest.mark.parametrize("kind", KEYED)
+def test_a_lost_change_that_another_server_made_with_the_same_key(shop: World, kind: str) -> None:
+    """Both heard the request; the answer is that of the one that landed, and no file of the other stays."""
+    name, act = KEYED[kind]
+    other = shop.run(shop.second())
+    store = faulty_store(shop)
+    store.lose = ["before"]
+    theirs: list[Any] = []
+
+    async def same() -> None:
+        theirs.append(await act(other))
+
+    store.before_write = same
+    made = shop.run(act(shop))
+    assert made.metadata_location == theirs[0].metadata_location == load(shop, name).metadata_location
+    no_orphans(shop)
+
+
+def test_a_lost_rename_that_was_undone_since_stays_undone(shop: World) -> None:
+    """It took effect once; who renamed the table back was told so."""
+    other = shop.run(shop.second())
+    store = faulty_store(shop)
+    store.lose = ["after"]
+
+    async def back() -> None:
+        await tables.rename_table(other.ctx, ALICE, HOME, (NS, "u"), (NS, "t"))
+
+    store.after_write = back
+    shop.run(tables.rename_table(shop.ctx, ALICE, HOME, (NS, "t"), (NS, "u")))
+    load(shop, "t")
+    with pytest.raises(NoSuchTable):
+        load(shop, "u")
+
+
+def test_a_lost_commit_whose_pointer_was_set_back_since_is_unknown(shop: World) -> None:
+    """A pointer that moved and came back is not one that never moved: the commit is not made a second time."""
+    before = load(shop, "t").metadata_location
+    other = shop.run(shop.second())
+    store = faulty_store(shop)
+    store.lose = ["after"]
+
+    async def set_back() -> None:
+        await tables.register_table(other.ctx, ALICE, HOME, NS, "t", before, overwrite=True)
+
+    store.after_write = set_back
+    with pytest.raises(CommitStateUnknown):
+        commit(shop, "t", append(1, None, 1))
+    assert load(shop, "t").metadata_location == before
 
 
 def test_the_replay_tells_the_truth_after_an_unknown(shop: World) -> None:

@@ -228,6 +228,24 @@ def test_a_worker_that_dies_is_replaced(make_server: MakeServer) -> None:
         socket.create_connection(("127.0.0.1", server.port), timeout=2)
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="worker processes are found through /proc")
+def test_a_worker_that_is_killed_young_is_replaced(make_server: MakeServer) -> None:
+    """What killed it (an operator, the kernel for want of memory) says nothing of the others: they go on."""
+    server = make_server(workers=2)
+    for _ in range(2):
+        before = children(server)
+        victim = max(before)
+        os.kill(victim, signal.SIGKILL)
+        deadline = time.monotonic() + 20
+        while (len(children(server)) < 2 or victim in children(server)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert len(children(server)) == 2
+    assert server.process is not None and server.process.poll() is None
+    with server.client() as http:
+        assert http.get("/v1/config").status_code == 200
+    assert server.stop() == 0
+
+
 def test_the_log_is_json_when_asked(make_server: MakeServer) -> None:
     """Every request, when the sample is 1, with its id."""
     server = make_server(settings={"LOG_FORMAT": "json", "LOG_SAMPLE": "1"})

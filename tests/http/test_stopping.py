@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
+
+from tests.http.test_serving import children
 from tests.http.wire import request
-from tests.server import Server
+from tests.server import ROOT, Server
 
 MakeServer = Callable[..., Server]
 
@@ -29,14 +37,44 @@ def test_a_draining_server_is_not_ready_but_serves(make_server: MakeServer) -> N
     assert server.process.wait(10) == 0
 
 
-def test_a_second_signal_does_not_wait(make_server: MakeServer) -> None:
-    """An operator in a hurry sends it twice."""
-    server = make_server(settings={"DRAIN": "60"})
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_second_signal_does_not_wait(make_server: MakeServer, workers: int) -> None:
+    """An operator in a hurry sends it twice; one process or several make no difference."""
+    server = make_server(settings={"DRAIN": "60"}, workers=workers)
     assert server.process is not None
     server.process.terminate()
-    time.sleep(0.3)
+    time.sleep(0.5)
     server.process.terminate()
     assert server.process.wait(10) == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_one_stop_told_to_a_whole_group_is_one_stop(make_server: MakeServer, number: signal.Signals) -> None:
+    """A terminal and systemd tell the workers too, and the supervisor tells them once more: they drain all the same."""
+    server = make_server(settings={"DRAIN": "2"}, workers=2)
+    assert server.process is not None
+    began = time.monotonic()
+    for pid in [*children(server), server.pid]:
+        os.kill(pid, number)
+    assert server.process.wait(20) == 0
+    assert time.monotonic() - began >= 2
+
+
+def test_a_stop_that_comes_before_the_server_hears_is_kept(tmp_path: Path) -> None:
+    """Between the start of the process and its event loop a signal waits; it may be the only one that is ever sent."""
+    script = (
+        "import os, signal, sys\n"
+        "from app.cli import main, serving\n"
+        "ran = serving.LeavingServer.run\n"
+        "def run(self, sockets=None):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    ran(self, sockets)\n"
+        "serving.LeavingServer.run = run\n"
+        "sys.exit(main(['serve', '--home', sys.argv[1], '--port', '0']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "home")], cwd=ROOT, timeout=20, check=False)
+    assert done.returncode == 0
 
 
 def test_connections_that_were_accepted_are_answered(make_server: MakeServer) -> None:

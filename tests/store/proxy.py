@@ -1,4 +1,4 @@
-"""A TCP proxy that cuts a connection at a chosen moment: what a failing network does between server and database."""
+"""A TCP proxy that cuts a connection at a chosen moment, or loses them all without a word: what failing networks do."""
 
 from __future__ import annotations
 
@@ -21,10 +21,16 @@ class Proxy:
         self._needle: bytes | None = None
         self._moment: Moment = "before"
         self._times = 0
+        self._lost = asyncio.Event()
         self.port = 0
 
     def cut(self, needle: bytes, moment: Moment, times: int = 1) -> None:
         self._needle, self._moment, self._times = needle, moment, times
+
+    def lose_all(self) -> None:
+        """Nothing passes any more over the connections that are open, and neither side is told. New ones work."""
+        self._lost.set()
+        self._lost = asyncio.Event()
 
     @property
     def cuts_left(self) -> int:
@@ -32,12 +38,14 @@ class Proxy:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         upstream_reader, upstream_writer = await asyncio.open_connection("127.0.0.1", self._upstream)
-        muted = asyncio.Event()
+        muted, lost = asyncio.Event(), self._lost
 
         async def answers() -> None:
             while data := await upstream_reader.read(65536):
                 if muted.is_set():
                     break
+                if lost.is_set():
+                    continue
                 writer.write(data)
                 await writer.drain()
             writer.close()
@@ -45,6 +53,8 @@ class Proxy:
         answering = asyncio.create_task(answers())
         try:
             while data := await reader.read(65536):
+                if lost.is_set():
+                    continue
                 if self._times and self._needle is not None and self._needle in data:
                     self._times -= 1
                     if self._moment == "after":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 from app.errors import BadSettings, OutcomeUnknown, Unavailable
 from app.events import Dropped
 from app.ports import AppendJournal, Store
-from app.store import migrate, open_store
+from app.store import migrate, open_store, postgres_store
 from tests.postgres import CannotStart, Postgres
 from tests.store.acts import HOUSE, NOW, get, house, make, space, swap
 from tests.store.pgbouncer import pgbouncer
@@ -114,6 +114,53 @@ async def test_a_read_outlives_a_lost_connection(url: str, postgres_server: Post
         cutter.cut(b"", "before", times=1000)
         with pytest.raises(Unavailable):
             await store.ping()
+
+
+async def test_connections_lost_without_a_word_cost_one_wait(
+    url: str, postgres_server: Postgres, anyio_backend: str
+) -> None:
+    """Whoever finds out waits for it; whoever asks after that is served over new connections."""
+    async with proxy(postgres_server.port) as way, opened(url) as direct:
+        await direct.write([house(), space("n"), make("t")])
+        through = postgres_server.url(url.rpartition("/")[2], port=way.port)
+        table = await get(direct, "t")
+        async with opened(through, statement_timeout_ms=500) as store:
+            attempts: tuple[Callable[[], Awaitable[object]], ...] = (
+                lambda: get(store, "t"),
+                lambda: store.write([swap(table, "t-1")]),
+                lambda: store.write([make("x"), NOTE]),
+            )
+            for attempt in attempts:
+                await asyncio.gather(*(store.policy(HOUSE, ("n",), None) for _ in range(8)))
+                way.lose_all()
+                with pytest.raises((Unavailable, OutcomeUnknown)):
+                    await attempt()
+                began = time.monotonic()
+                await asyncio.gather(*(store.policy(HOUSE, ("n",), None) for _ in range(8)))
+                assert (await get(store, "t")).name == "t"
+                assert time.monotonic() - began < 1.0
+
+
+async def test_a_write_that_waits_does_not_hold_up_the_end(
+    url: str, anyio_backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that is told to stop stops, whoever holds the row; what became of the write is unknown."""
+    monkeypatch.setattr(postgres_store, "_END_S", 0.3)
+    async with opened(url) as store:
+        await store.write([house(), space("n"), make("t")])
+        table = await get(store, "t")
+        other = await asyncpg.connect(url)
+        try:
+            await other.execute("BEGIN; SELECT * FROM tabular FOR UPDATE")
+            writing = asyncio.ensure_future(store.write([swap(table, "t-1")]))
+            await asyncio.sleep(0.2)
+            began = time.monotonic()
+            await store.close()
+            assert time.monotonic() - began < 5
+            with pytest.raises(OutcomeUnknown):
+                await writing
+        finally:
+            await other.close()
 
 
 async def test_a_restart_of_the_database_is_survived(url: str, postgres_server: Postgres, anyio_backend: str) -> None:

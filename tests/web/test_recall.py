@@ -10,7 +10,7 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Scope
 
-from app.errors import BadRequest
+from app.errors import BadRequest, Unavailable
 from app.web.answer import Answer
 from app.web.envelope import Envelope
 from app.web.exchange import Observe, Observer
@@ -119,6 +119,18 @@ def test_a_repeat_that_fails_is_told_by_the_layers_below() -> None:
     shop.fault = None
     assert shop.ask()[0] == 200
     assert shop.understood == 2
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_store_that_is_away_is_told_at_once(method: str) -> None:
+    """Asked once more below, a store that does not answer would be waited for twice."""
+    shop = Shop()
+    shop.ask(method=method)
+    shop.fault = Unavailable("away")
+    status, body, headers = shop.ask(method=method)
+    assert (status, body) == (400, b"away" if method == "GET" else b"")
+    assert headers[b"X-Request-Id"]
+    assert (shop.understood, shop.answered) == (1, 2)
 
 
 def test_only_good_answers_make_a_head_known() -> None:
