@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import time
+
 import httpx
 import pytest
 
@@ -84,3 +88,32 @@ def test_answers_hold_no_nulls(http: httpx.Client) -> None:
     loaded = http.get(f"/v1/namespaces/{ns}/tables/{made['name']}").json()
     assert "storage-credentials" not in loaded
     assert http.get(f"/v1/namespaces/{ns}/tables").json()["next-page-token"] is None
+
+
+def test_large_and_small_answers_follow_each_other_on_one_connection(server: Server) -> None:
+    """Requests sent in one go by a client that reads slowly: each answer is whole and in order, and the last closes."""
+    with server.client() as http:
+        ns = namespace(http)
+        made = table(http, ns, properties={"long": "x" * 2_000_000})
+        path = f"/v1/namespaces/{ns}/tables/{made['name']}"
+    ask = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
+    look = ask.replace(b"GET", b"HEAD", 1)
+    requests = [ask, look, ask, ask + f"If-None-Match: {made['etag']}\r\n".encode(), ask + b"Connection: close\r\n"]
+    received = b""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(b"".join(request + b"\r\n" for request in requests))
+        while piece := connection.recv(65536):
+            received += piece
+            if len(received) < 500_000:
+                time.sleep(0.01)
+    statuses = []
+    while received:
+        head, _, received = received.partition(b"\r\n\r\n")
+        status, *lines = head.decode("latin-1").split("\r\n")
+        headers = dict(line.split(": ", 1) for line in lines)
+        statuses.append(int(status.split(" ")[1]))
+        length = int(headers.get("Content-Length", 0)) if statuses[-1] == 200 else 0
+        body, received = received[:length], received[length:]
+        if statuses[-1] == 200:
+            assert length > 2_000_000 and json.loads(body)["metadata"]["properties"]["long"] == "x" * 2_000_000
+    assert statuses == [200, 204, 200, 304, 200]
