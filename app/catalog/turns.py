@@ -33,8 +33,6 @@ _LONGEST_S: Final = 0.5
 _FIRST_GUESS_S: Final = 0.025
 # How much the last time says about a writer's next one.
 _WEIGHT: Final = 0.5
-# A writer that let that many turns pass in a row only reads at present.
-_UNUSED: Final = 2
 # Bounds of memory. Tables beyond the first are fought over as before, writers before the second are forgotten.
 _CONTESTS: Final = 1_024
 _WRITERS: Final = 1_024
@@ -44,14 +42,14 @@ _WRITERS: Final = 1_024
 class _Writer:
     loaded_at: float | None = None
     pace_s: float = _FIRST_GUESS_S
-    unused: int = 0
+    reads: bool = False
 
     @property
     def turn_s(self) -> float:
         return min(max(_PATIENCE * self.pace_s, _SHORTEST_S), _LONGEST_S)
 
     def arrived(self, now: float) -> None:
-        self.unused = 0
+        self.reads = False
         if self.loaded_at is not None:
             self.pace_s += _WEIGHT * (min(now - self.loaded_at, 2 * _LONGEST_S) - self.pace_s)
             self.loaded_at = None
@@ -93,7 +91,7 @@ class Turns:
         if writer is None:
             return
         loop = asyncio.get_running_loop()
-        if writer.pace_s <= _LONGEST_S:
+        if not writer.reads and writer.pace_s <= _LONGEST_S:
             await self._turn(contest, address)
         writer.loaded_at = loop.time()
 
@@ -187,11 +185,10 @@ class Turns:
         contest.over = asyncio.get_running_loop().call_later(writer.turn_s, self._unused, contest, address)
 
     def _unused(self, contest: _Contest, address: Address) -> None:
+        """The turn went by without a commit: for all that is known its writer only reads, until it commits again."""
         writer = contest.writers.get(address)
         if writer is not None:
-            writer.unused += 1
-            if writer.unused >= _UNUSED:
-                del contest.writers[address]
+            writer.reads = True
         self._next(contest)
 
     def _next(self, contest: _Contest) -> None:
