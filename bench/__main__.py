@@ -227,6 +227,7 @@ class Run:
             for key in _ADDED:
                 cell[key] = sum(each[key] for each in cells)
             cell["client_least"] = min(each["client_least"] for each in cells)
+            cell["client_most"] = max(each["client_most"] for each in cells)
             cell["first_error"] = next((each["first_error"] for each in cells if each["first_error"]), "")
             cell["rounds"] = [each["server_cpu_us"] for each in cells]
             row[name] = cell
