@@ -79,7 +79,8 @@ $(BIN)/python:
 
 # An editable install copies the migrations, so a new one means a new install.
 $(VENV)/.runtime: requirements/runtime.lock requirements/build.lock pyproject.toml $(wildcard migrations/versions/*.py) | $(BIN)/python
-	$(PIP) -r requirements/runtime.lock -r requirements/build.lock
+	@echo "Installing what the server needs into $(VENV), once ..."
+	@$(PIP) -r requirements/runtime.lock -r requirements/build.lock
 	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m compileall -q app migrations
 	@touch $@

@@ -40,7 +40,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     home: Annotated[Path, Meta(description="Folder of the embedded database and warehouse; made on start.")] = Path(
         "~/.icekeel"
     )
-    host: Annotated[str, Meta(min_length=1, description="Address to listen on.")] = "127.0.0.1"
+    host: Annotated[str, Meta(description="Address to listen on.")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")] = 8181
     workers: Annotated[int, Meta(ge=1, le=256, description="Server processes.")] = 1
     database_url: Annotated[
@@ -70,16 +70,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     allow_anonymous: Annotated[bool, Meta(description="Serve other machines without a token.")] = False
     document_cache: Annotated[int, Meta(ge=0, description="Bytes of metadata documents kept in memory.")] = 256 << 20
     body_limit: Annotated[int, Meta(ge=1024, description="Largest request body.")] = 64 << 20
-    body_timeout: Annotated[float, Meta(gt=0, description="Seconds a request body may take to arrive.")] = 60.0
+    body_timeout: Annotated[float, Meta(gt=0, le=86_400, description="Seconds a request body may take to arrive.")] = (
+        60.0
+    )
     idempotency_lifetime: Annotated[
-        int, Meta(ge=60, description="Seconds for which a repeated Idempotency-Key gives the first outcome.")
+        int,
+        Meta(ge=60, le=2_592_000, description="Seconds for which a repeated Idempotency-Key gives the first outcome."),
     ] = 1800
     commit_queue: Annotated[
         int, Meta(ge=1, description="Commits that may wait for one table before 429 is answered.")
     ] = 256
-    keep_alive: Annotated[int, Meta(ge=1, description="Seconds an idle connection is kept open.")] = 75
+    keep_alive: Annotated[int, Meta(ge=1, le=86_400, description="Seconds an idle connection is kept open.")] = 75
     shutdown_timeout: Annotated[
-        int, Meta(ge=1, description="Seconds that running requests get when the server stops.")
+        int, Meta(ge=1, le=3_600, description="Seconds that running requests get when the server stops.")
     ] = 20
     drain: Annotated[
         float,
@@ -99,7 +102,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(ge=0, description="One in how many requests is logged; 1 = all, 0 = only failures and slow ones."),
     ] = 100
     log_slow: Annotated[
-        float, Meta(gt=0, description="Seconds after which a request counts as slow and is logged.")
+        float, Meta(gt=0, le=86_400, description="Seconds after which a request counts as slow and is logged.")
     ] = 1.0
 
     def __repr__(self) -> str:
@@ -153,22 +156,24 @@ def manual() -> dict[str, Setting]:
 
 def read_settings(given: Mapping[str, Any] | None = None) -> Settings:
     """Settings from the environment, overridden by `given` (command line); BadSettings with one clear line."""
-    _refuse_misspelt(os.environ)
+    faults = _misspelt(os.environ)
     hints = get_type_hints(Settings, include_extras=True)
     found: dict[str, Any] = {}
-    faults = []
     for field in msgspec.structs.fields(Settings):
         name = field.name
+        variable = where = ENVIRONMENT_PREFIX + name.upper()
         value = (given or {}).get(name)
         if value is None:
-            value = os.environ.get(ENVIRONMENT_PREFIX + name.upper())
+            value = os.environ.get(variable)
+        else:
+            where = f"--{name.replace('_', '-')} ({variable})"
         try:
             if value is not None:
                 found[name] = _read(name, value, hints[name])
             elif name == "home":
                 found[name] = _folder(_default(field))
         except _Wrong as wrong:
-            faults.append(f"{ENVIRONMENT_PREFIX}{name.upper()} {wrong}")
+            faults.append(f"{where} {wrong}")
     if faults:
         raise BadSettings("; ".join(faults))
     return Settings(**found)
@@ -196,23 +201,22 @@ def _read(name: str, value: Any, hint: Any) -> Any:
 
 def _word(text: str, kind: Any) -> str:
     """A text as msgspec reads numbers, booleans and choices: without blanks, in lower case."""
-    if kind is str:
-        return text
     word = text.strip().lower()
     if kind is bool:
         return "true" if word in _YES else "false" if word in _NO else text
     return word
 
 
-_KINDS: Final = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
-_BOUND: Final = re.compile(r"Expected `(?:int|float)` (>=|<=|>|<) ([0-9.]+)")
+_KINDS: Final = {int: "a whole number", float: "a number", bool: "true or false"}
+_BOUND: Final = re.compile(r"Expected `(?:int|float)` (>=|<=|>) ([0-9.]+)")
+_SIDES: Final = {">=": "at least", "<=": "at most", ">": "above"}
 
 
 def _must(fault: str, kind: Any) -> str:
     if (bound := _BOUND.match(fault)) is not None:
-        return f"must be {_KINDS[kind]} {bound[1]} {bound[2]}"
+        return f"must be {_KINDS[kind]}, {_SIDES[bound[1]]} {bound[2].removesuffix('.0')}"
     if kind in _KINDS:
-        return "must not be empty" if "length" in fault else f"must be {_KINDS[kind]}"
+        return f"must be {_KINDS[kind]}"
     return f"must be one of {', '.join(get_args(kind))}"
 
 
@@ -225,7 +229,16 @@ def _folder(value: str | Path) -> Path:
     """An empty text would become the working directory."""
     if not str(value).strip():
         raise _Wrong("must name a folder; it is empty")
-    return Path(os.path.abspath(Path(value).expanduser()))
+    try:
+        return Path(os.path.abspath(Path(value).expanduser()))
+    except RuntimeError:
+        raise _Wrong(f"must be a path: nobody knows the home folder that {value} begins with") from None
+
+
+def _host(text: str) -> str:
+    if not text.strip():
+        raise _Wrong("must not be empty")
+    return text.strip()
 
 
 def _database(text: str) -> str | None:
@@ -234,7 +247,8 @@ def _database(text: str) -> str | None:
     if not text.startswith(("sqlite:///", "postgresql://", "postgres://")):
         raise _Wrong("must start with sqlite:/// or postgresql://")
     try:
-        urlsplit(text)
+        # The port as well: what comes behind an odd character of a password is taken for one, and would be told.
+        _ = urlsplit(text).port
     except ValueError:
         raise _Wrong(
             "must be a URL: brackets stand around an IPv6 address, and odd characters of a password are percent-encoded"
@@ -246,17 +260,19 @@ def _place(text: str, where: str = "") -> str:
     try:
         storage.check_place(text)
     except BadRequest as error:
-        raise _Wrong(f"{where}{error.message}") from None
+        # What stands before an @ or behind a ? may be a key.
+        told = "is no location" if set("@?") & set(text) else f"is no location: {error.message}"
+        raise _Wrong(f"{where}{told}") from None
     return text
 
 
 def _places(text: str) -> tuple[str, ...]:
-    return tuple(_place(part, f"({number}) ") for number, part in enumerate(_parts(text)))
+    return tuple(_place(part, f"(entry {number}) ") for number, part in enumerate(_parts(text), start=1))
 
 
 def _options(text: str) -> dict[str, str]:
     try:
-        options = json.loads(text or "{}")
+        options = json.loads(text or "{}", object_pairs_hook=_single)
     except ValueError as error:
         raise _Wrong(f"must be a JSON object of strings: {error}") from None
     if not isinstance(options, dict):
@@ -265,6 +281,13 @@ def _options(text: str) -> dict[str, str]:
         if not isinstance(value, str):
             raise _Wrong(f"({name}) must be a string")
     return options
+
+
+def _single(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands there twice")
+    return found
 
 
 def _token(text: str) -> str:
@@ -291,6 +314,7 @@ def _keys(text: str) -> str | None:
 
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "home": _folder,
+    "host": _host,
     "database_url": _database,
     "warehouse": lambda text: _place(text) if text else None,
     "warehouse_options": _options,
@@ -301,16 +325,17 @@ _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
 _SECRETS: Final = frozenset({"database_url", "warehouse_options", "token", "secret_key"})
 
 
-def _refuse_misspelt(environment: Mapping[str, str]) -> None:
+def _misspelt(environment: Mapping[str, str]) -> list[str]:
     """A variable that nearly is a setting is a mistake, and one in TOKEN would open the server.
 
     What is further off is left alone: Kubernetes, for one, sets ICEKEEL_SERVICE_HOST for a service of that name.
     """
     known = {name.upper() for name in Settings.__struct_fields__} | CLIENT_VARIABLES
+    faults = []
     for variable in environment:
-        if not variable.startswith(ENVIRONMENT_PREFIX):
-            continue
         name = variable.removeprefix(ENVIRONMENT_PREFIX)
-        meant = [] if name in known else difflib.get_close_matches(name, known, n=1, cutoff=0.85)
-        if meant:
-            raise BadSettings(f"{variable}: no such setting; did you mean {ENVIRONMENT_PREFIX}{meant[0]}?")
+        if name == variable or name in known:
+            continue
+        if meant := difflib.get_close_matches(name, known, n=1, cutoff=0.85):
+            faults.append(f"{variable}: no such setting; did you mean {ENVIRONMENT_PREFIX}{meant[0]}?")
+    return faults

@@ -26,11 +26,11 @@ def test_every_room_imports_only_what_it_may() -> None:
 
 
 def test_the_server_loads_neither_arrow_nor_sqlalchemy_nor_test_tools() -> None:
-    """Importing everything that serves costs no pyarrow, pandas or PyIceberg, and no SQL toolkit or second driver."""
+    """Importing everything that serves costs no Arrow, no SQL toolkit, no second driver and no object-store client."""
     loaded = set(python("import sys, app.main, app.cli.serving; print(*sys.modules)").split())
     assert "app.main" in loaded
     assert loaded & {"pyarrow", "pandas", "numpy", "pyiceberg", "pytest", "hypothesis"} == set()
-    assert loaded & {"sqlalchemy", "alembic", "asyncpg"} == set()
+    assert loaded & {"sqlalchemy", "alembic", "asyncpg", "obstore", "pydantic"} == set()
 
 
 def test_importing_starts_nothing() -> None:

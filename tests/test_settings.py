@@ -39,8 +39,8 @@ def test_the_command_line_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "value", "told"),
     [
         ("PORT", "tcp://10.0.0.1:8181", "ICEKEEL_PORT must be a whole number"),
-        ("PORT", "70000", "ICEKEEL_PORT must be a whole number <= 65535"),
-        ("WORKERS", "0", "ICEKEEL_WORKERS must be a whole number >= 1"),
+        ("PORT", "70000", "ICEKEEL_PORT must be a whole number, at most 65535"),
+        ("WORKERS", "0", "ICEKEEL_WORKERS must be a whole number, at least 1"),
         ("DATABASE_URL", "mysql://u:hunter2@h/d", "ICEKEEL_DATABASE_URL must start with sqlite:/// or postgresql://"),
         ("WAREHOUSE_OPTIONS", "{", "ICEKEEL_WAREHOUSE_OPTIONS must be a JSON object"),
         (
@@ -49,14 +49,19 @@ def test_the_command_line_wins(monkeypatch: pytest.MonkeyPatch) -> None:
             "ICEKEEL_WAREHOUSE_OPTIONS (s3.secret-access-key) must",
         ),
         ("LOG_LEVEL", "loud", "ICEKEEL_LOG_LEVEL must be one of debug, info, warning, error"),
-        ("BODY_LIMIT", "10", "ICEKEEL_BODY_LIMIT must be a whole number >= 1024"),
-        ("BODY_TIMEOUT", "0", "ICEKEEL_BODY_TIMEOUT must be a number > 0"),
+        ("BODY_LIMIT", "10", "ICEKEEL_BODY_LIMIT must be a whole number, at least 1024"),
+        ("BODY_TIMEOUT", "0", "ICEKEEL_BODY_TIMEOUT must be a number, above 0"),
         ("BODY_TIMEOUT", "nan", "ICEKEEL_BODY_TIMEOUT must be a number"),
         ("DRAIN", "soon", "ICEKEEL_DRAIN must be a number"),
         ("DRAIN", "inf", "ICEKEEL_DRAIN must be a number"),
+        ("BODY_TIMEOUT", "inf", "ICEKEEL_BODY_TIMEOUT must be a number"),
+        ("LOG_SLOW", "1e999", "ICEKEEL_LOG_SLOW must be a number"),
+        ("IDEMPOTENCY_LIFETIME", str(1 << 62), "ICEKEEL_IDEMPOTENCY_LIFETIME must be a whole number, at most 2592000"),
         ("ALLOW_ANONYMOUS", "maybe", "ICEKEEL_ALLOW_ANONYMOUS must be true or false"),
         ("ALLOW_ANONYMOUS", "", "ICEKEEL_ALLOW_ANONYMOUS must be true or false"),
         ("HOST", "", "ICEKEEL_HOST must not be empty"),
+        ("HOST", " ", "ICEKEEL_HOST must not be empty"),
+        ("HOME", "~nosuchuser/x", "ICEKEEL_HOME must be a path"),
         ("WAREHOUSE_OPTIONS", "[]", "ICEKEEL_WAREHOUSE_OPTIONS must be a JSON object of strings"),
         ("SECRET_KEY", "h\u00fcnter2", "ICEKEEL_SECRET_KEY must be 32 bytes as base64"),
         ("HOME", "", "ICEKEEL_HOME must name a folder"),
@@ -66,10 +71,19 @@ def test_the_command_line_wins(monkeypatch: pytest.MonkeyPatch) -> None:
         ("TOKEN", "None", "ICEKEEL_TOKEN must not be None"),
         ("TOKEN", "hunter2 ", "ICEKEEL_TOKEN must not begin or end with blanks"),
         ("TOKEN", "hunter2\nx", "ICEKEEL_TOKEN must not begin or end with blanks, nor hold control characters"),
-        ("WAREHOUSE", "ftp://h/x", "ICEKEEL_WAREHOUSE Unsupported location (schemes: file, s3"),
-        ("WAREHOUSE", "lake", "ICEKEEL_WAREHOUSE Invalid location: 'lake' is not absolute"),
-        ("ALLOWED_LOCATIONS", "s3://a/b,ftp://h/x", "ICEKEEL_ALLOWED_LOCATIONS (1) Unsupported location"),
+        ("WAREHOUSE", "ftp://h/x", "ICEKEEL_WAREHOUSE is no location: Unsupported location (schemes: file, s3"),
+        ("WAREHOUSE", "lake", "ICEKEEL_WAREHOUSE is no location: Invalid location: 'lake' is not absolute"),
+        ("WAREHOUSE", "https://user:hunter2@h/x", "ICEKEEL_WAREHOUSE is no location"),
+        ("WAREHOUSE", "s3://AKIA:hunter2@bucket/x", "ICEKEEL_WAREHOUSE is no location"),
+        (
+            "ALLOWED_LOCATIONS",
+            "s3://a/b,ftp://h/x",
+            "ICEKEEL_ALLOWED_LOCATIONS (entry 2) is no location: Unsupported location",
+        ),
         ("DATABASE_URL", "postgresql://u:hunter2@[::1/d", "ICEKEEL_DATABASE_URL must be a URL"),
+        ("DATABASE_URL", "postgresql://u:hunter2/x@h/d", "ICEKEEL_DATABASE_URL must be a URL"),
+        ("DATABASE_URL", "postgresql://u@h:99999999/d", "ICEKEEL_DATABASE_URL must be a URL"),
+        ("WAREHOUSE_OPTIONS", '{"s3.region":"hunter2","s3.region":"b"}', "strings: a name stands there twice"),
         ("TOKN", "hunter2", "ICEKEEL_TOKN: no such setting; did you mean ICEKEEL_TOKEN?"),
         ("ALLOWED_LOCATION", "/x", "did you mean ICEKEEL_ALLOWED_LOCATIONS?"),
     ],
@@ -87,8 +101,15 @@ def test_all_mistakes_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever mends one does not learn of the next at the next start."""
     monkeypatch.setenv("ICEKEEL_PORT", "x")
     monkeypatch.setenv("ICEKEEL_WORKERS", "0")
-    with pytest.raises(BadSettings, match=r"ICEKEEL_PORT .*; ICEKEEL_WORKERS "):
+    monkeypatch.setenv("ICEKEEL_DRAN", "1")
+    with pytest.raises(BadSettings, match=r"ICEKEEL_DRAN: .*; ICEKEEL_PORT .*; ICEKEEL_WORKERS "):
         read_settings()
+
+
+def test_a_mistake_on_the_command_line_is_told_by_its_flag() -> None:
+    """Whoever wrote it set no variable."""
+    with pytest.raises(BadSettings, match=r"^--allow-anonymous \(ICEKEEL_ALLOW_ANONYMOUS\) must be true or false$"):
+        read_settings({"allow_anonymous": "perhaps"})
 
 
 @pytest.mark.parametrize(
@@ -161,7 +182,7 @@ def test_this_machine_is_served(host: str) -> None:
 
 def test_an_empty_home_on_the_command_line_is_refused() -> None:
     """It would be the working directory."""
-    with pytest.raises(BadSettings, match="ICEKEEL_HOME must name a folder"):
+    with pytest.raises(BadSettings, match=r"--home \(ICEKEEL_HOME\) must name a folder"):
         read_settings({"home": ""})
 
 

@@ -14,8 +14,9 @@ from app.api.operations import Operation, Operations, Returns
 from app.api.rendering import json_answer
 from app.catalog import config
 from app.catalog.answers import CatalogConfig
+from app.catalog.turns import Peer
 from app.web.answer import Answer
-from app.web.recall import Address, repeated
+from app.web.recall import repeated
 
 routes = Operations("Configuration", ALWAYS)
 
@@ -39,7 +40,7 @@ async def get_config(request: Request) -> Answer:
     told: CatalogConfig | None = None
     rendered = Answer()
 
-    async def answer(_: Address | None) -> Answer:
+    async def answer(_: Peer | None) -> Answer:
         nonlocal told, rendered
         found = await config.get_config(ctx, wanted)
         if found != told:

@@ -134,7 +134,8 @@ def _of_framework(error: HTTPException, scope: Scope) -> Answer:
     """What the router raises: an unknown route, or a known one with another method."""
     where = f"{scope['method']} {scope['path']}"
     if error.status_code == 404:
-        return Answer(404, envelope(404, "NotFoundException", f"No such route: {where}"))
+        hint = ". The API is described at /docs" if scope["path"] == "/" else ""
+        return Answer(404, envelope(404, "NotFoundException", f"No such route: {where}{hint}"))
     if error.status_code == 405:
         allowed = ", ".join(sorted(_methods(scope)))
         message = f"Method not allowed: {where}. Allowed: {allowed}"

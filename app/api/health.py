@@ -47,10 +47,10 @@ async def live(request: Request) -> Answer:
     fails=[errors.Unavailable],
 )
 async def ready(request: Request) -> Answer:
-    """Tell whether requests can be served: the database answers and has the schema that this server speaks, and the
-    folder of a local default warehouse is there.
+    """Tell whether requests can be served.
 
-    A server that was told to stop is not ready either, while it still serves what reaches it.
+    They can when the database answers and has the schema that this server speaks, and the folder of a local default
+    warehouse is there. A server that was told to stop is not ready either, while it still serves what reaches it.
     """
     if request.app.state.draining:
         raise errors.Unavailable("This server was told to stop")

@@ -90,12 +90,13 @@ class Operation:
         return self.path.startswith("/v1/")
 
     def route(self) -> LeanRoute:
+        """What the router tries."""
         return LeanRoute(self.method, self.path, self.id, self.endpoint)
 
     def document(self, schema: Callable[[type], dict[str, Any]]) -> dict[str, Any]:
         """The operation object of OpenAPI; `schema` answers the JSON schema of a shape, or a reference to it."""
-        summary, _, description = (self.endpoint.__doc__ or "").strip().partition("\n")
-        out: dict[str, Any] = {"tags": [self.tag], "summary": summary.rstrip(".")}
+        summary, _, description = (self.endpoint.__doc__ or "").strip().partition("\n\n")
+        out: dict[str, Any] = {"tags": [self.tag], "summary": " ".join(summary.split()).rstrip(".")}
         if description := " ".join(description.split()):
             out["description"] = description
         out |= {"operationId": self.id, "responses": self._responses(schema)}

@@ -82,7 +82,7 @@ IF_NONE_MATCH = Parameter(
 DELEGATION = Parameter(
     "X-Iceberg-Access-Delegation",
     "header",
-    "Ways of access delegation the client knows. This server delegates none: clients use their own credentials.",
+    "Ways of access delegation the client knows. This server signs and vends nothing, whatever is asked for.",
 )
 
 ETAG = Header("ETag", "Tag of this representation of this version, for If-None-Match.")

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from app.api.models.metadata import Shape
 from app.catalog.context import Caller, Context
 from app.catalog.pages import EVERYTHING, PageRequest
-from app.catalog.turns import Address
+from app.catalog.turns import Peer
 from app.errors import BadRequest, dotted
 from app.spec import codec
 from app.web.bodies import read_body
@@ -21,6 +21,8 @@ from app.web.metrics import Metrics
 from app.web.paths import decode_levels, decode_query, decode_segment
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+# Headers that say: this connection is a proxy's.
+_OF_PROXIES = frozenset({b"x-forwarded-for", b"x-real-ip", b"forwarded", b"via"})
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 Body = dict[str, codec.Json]
@@ -83,12 +85,15 @@ def flag(text: str | None, name: str) -> bool:
     raise BadRequest(f"Invalid {name}: {text!r} is neither true nor false")
 
 
+_OF_PROXIES = frozenset({b"x-forwarded-for", b"x-real-ip", b"forwarded", b"via"})
+
+
 def caller(request: Request, body: bytes = b"") -> Caller:
     """Who asks. With an Idempotency-Key, also a digest of method, path, query and body, for which the key stands."""
     scope = request.scope
     agent = client_version = b""
     sent_key: bytes | None = None
-    address: Address | None = scope.get("client")
+    peer: Peer | None = scope.get("client")
     for header, value in scope["headers"]:
         if header == b"user-agent":
             agent = agent or value
@@ -96,12 +101,12 @@ def caller(request: Request, body: bytes = b"") -> Caller:
             client_version = client_version or value
         elif header == b"idempotency-key" and sent_key is None:
             sent_key = value
-        elif header == b"x-forwarded-for":
-            # The connection is a proxy's, on which anybody's requests come.
-            address = None
+        elif header in _OF_PROXIES:
+            # On a proxy's connection come anybody's requests.
+            peer = None
     name, version = _known_client(agent, client_version)
     if sent_key is None:
-        return Caller(scope[PRINCIPAL], name, version, address=address)
+        return Caller(scope[PRINCIPAL], name, version, peer=peer)
     key = sent_key.decode("latin-1")
     if not _UUID.fullmatch(key):
         raise BadRequest("Invalid Idempotency-Key: it must be a UUID in its 36-character form")
@@ -109,7 +114,7 @@ def caller(request: Request, body: bytes = b"") -> Caller:
     for part in (scope["method"].encode(), scope["path"].encode(), scope["query_string"], body):
         digest.update(len(part).to_bytes(8, "big"))
         digest.update(part)
-    return Caller(scope[PRINCIPAL], name, version, key.lower(), digest.hexdigest(), address)
+    return Caller(scope[PRINCIPAL], name, version, key.lower(), digest.hexdigest(), peer)
 
 
 async def json_body(request: Request) -> tuple[Body, bytes]:

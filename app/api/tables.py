@@ -12,6 +12,7 @@ from app.api.operations import Operations, Returns
 from app.api.rendering import commit_answer, identifiers_answer, table_answer
 from app.catalog import codings, commits, metrics, tables
 from app.catalog.answers import Committed, LoadedTable
+from app.catalog.turns import Peer
 from app.spec import codec
 from app.spec.partition import parse_unbound_partition_spec
 from app.spec.requirement import parse_table_requirements
@@ -20,7 +21,7 @@ from app.spec.sort import parse_sort_order
 from app.spec.update import parse_table_updates
 from app.web.answer import Answer, no_content
 from app.web.codings import accepts_gzip
-from app.web.recall import Address, repeated
+from app.web.recall import repeated
 
 routes = Operations("Tables", ALWAYS)
 ALL = "/v1/{prefix}/namespaces/{namespace}/tables"
@@ -66,10 +67,10 @@ async def load_table(request: Request) -> Answer:
         gzip=accepts_gzip(request),
     )
 
-    proxied = who.address is None
+    anybody = who.peer is None
 
-    async def answer(address: Address | None) -> Answer:
-        return table_answer(await load.answer(None if proxied else address))
+    async def answer(peer: Peer | None) -> Answer:
+        return table_answer(await load.answer(None if anybody else peer))
 
     return await repeated(request, answer)
 
@@ -122,7 +123,7 @@ async def table_exists(request: Request) -> Answer:
     ctx, warehouse = reading.context(request), reading.warehouse(request)
     levels, name = reading.levels(request), reading.segment(request, "table")
 
-    async def answer(_: Address | None) -> Answer:
+    async def answer(_: Peer | None) -> Answer:
         await tables.table_exists(ctx, warehouse, levels, name)
         return EXISTS
 

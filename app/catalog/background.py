@@ -17,6 +17,7 @@ PURGE_EVERY_S = 30.0
 FLUSH_EVERY_S = 5.0
 EXPIRE_EVERY_S = 300.0
 _DRAIN_S = 10.0
+_FLUSH_S = 5.0
 
 
 class Background:
@@ -40,7 +41,9 @@ class Background:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._ctx.caches.tasks.drain(), _DRAIN_S)
-        await _attempt(self.flush)
+        # Numbers that a database does not take in time are lost, which is better than to be killed over them.
+        with suppress(TimeoutError):
+            await asyncio.wait_for(_attempt(self.flush), _FLUSH_S)
 
     async def flush(self) -> int:
         return await self._ctx.caches.observations.flush(self._ctx.store)

@@ -9,7 +9,7 @@ from app.catalog.documents import Documents
 from app.catalog.lines import Lines
 from app.catalog.observations import Observations
 from app.catalog.tasks import Tasks
-from app.catalog.turns import Address, Turns
+from app.catalog.turns import Peer, Turns
 from app.ports import Clock, Ids, ObjectStores, Store, Tabular, Warehouse
 
 ANONYMOUS = "anonymous"
@@ -80,7 +80,7 @@ class Context:
 class Caller:
     """Who asks. `client` and `client_version` come from the request's own headers and are only ever observed.
 
-    `address` is its connection, None where that stands for nobody in particular.
+    `peer` is the connection, None where that stands for nobody in particular.
     `key` is the request's Idempotency-Key and `fingerprint` a digest of operation and body: one key may stand for one
     fingerprint only.
     """
@@ -90,4 +90,4 @@ class Caller:
     client_version: str = ""
     key: str | None = None
     fingerprint: str = ""
-    address: Address | None = None
+    peer: Peer | None = None

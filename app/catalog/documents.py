@@ -182,7 +182,6 @@ class Documents:
             return None
         if _is_others(uuid, held.metadata.table_uuid):
             # A file that its owner wrote anew and another server registered. If it is damage, reading it tells.
-            self.forget(location)
             return None
         return held
 

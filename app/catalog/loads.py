@@ -9,7 +9,7 @@ from app.catalog import codings, etags, places, warehouses
 from app.catalog.answers import LoadedTable, NotModified
 from app.catalog.config import client_config
 from app.catalog.context import Caller, Context
-from app.catalog.turns import Address
+from app.catalog.turns import Peer
 from app.errors import BadRequest, NotFound, ObjectMissing
 from app.ports import Levels, Pointer, Warehouse
 
@@ -70,8 +70,8 @@ class TableLoad:
         self._gzip = gzip
         self._seen: _Seen | None = None
 
-    async def answer(self, address: Address | None = None) -> LoadedTable | NotModified:
-        """The table as its pointer names it now, for the connection at `address`.
+    async def answer(self, peer: Peer | None = None) -> LoadedTable | NotModified:
+        """The table as its pointer names it now, for the connection of `peer`.
 
         NoSuchTable, also for a missing namespace; NotFound when the metadata file has vanished. NotModified is answered
         without reading the document.
@@ -79,7 +79,7 @@ class TableLoad:
         ctx, caller = self._ctx, self._caller
         home = warehouses.held_warehouse(ctx, self._warehouse) or await warehouses.fresh_warehouse(ctx, self._warehouse)
         if ctx.caches.turns:
-            await ctx.caches.turns.take((home.name, self._levels, self._name), address)
+            await ctx.caches.turns.take((home.name, self._levels, self._name), peer)
         pointer = await places.table_pointer(ctx, home, self._levels, self._name)
         for _ in range(_ATTEMPTS):
             try:

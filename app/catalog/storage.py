@@ -90,7 +90,10 @@ def check_place(place: str) -> None:
     if locations.scheme(place) not in _SCHEMES:
         raise BadRequest(f"Unsupported location (schemes: {', '.join(_SCHEMES)}): {place}")
     bucket, at, account = canonical.partition("://")[2].partition("/")[0].partition("@")
-    if locations.scheme(place).startswith(("abfs", "wasb")) and not (bucket and at and account):
+    if not locations.scheme(place).startswith(("abfs", "wasb")):
+        if at:
+            raise BadRequest("Invalid location: keys belong into the storage options, not before the name of a bucket")
+    elif not (bucket and at and account):
         raise BadRequest(f"An Azure location is abfss://container@account-host/path: {place}")
 
 

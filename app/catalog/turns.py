@@ -12,14 +12,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 from app.errors import CommitFailed
 
 # A client's connection: its host and port.
-Address = tuple[str, int]
+Peer = tuple[str, int]
 
 # How long after a lost commit, or after somebody waited, the writers of a table take turns.
 _PEACE_S: Final = 5.0
@@ -58,12 +58,12 @@ class _Writer:
 @dataclass(slots=True)
 class _Contest:
     until: float
-    writers: dict[Address, _Writer] = field(default_factory=dict)
-    waiting: deque[tuple[Address, asyncio.Future[None]]] = field(default_factory=deque)
-    holder: Address | None = None
+    writers: dict[Peer, _Writer] = field(default_factory=dict)
+    waiting: deque[tuple[Peer, asyncio.Future[None]]] = field(default_factory=deque)
+    holder: Peer | None = None
     over: asyncio.TimerHandle | None = None
 
-    def enter(self, address: Address | None) -> None:
+    def enter(self, address: Peer | None) -> None:
         """Count the connection among the writers, as the latest one."""
         if address is not None:
             self.writers[address] = self.writers.pop(address) if address in self.writers else _Writer()
@@ -82,7 +82,7 @@ class Turns:
     def __len__(self) -> int:
         return len(self._contests)
 
-    async def take(self, key: Hashable, address: Address | None) -> None:
+    async def take(self, key: Hashable, address: Peer | None) -> None:
         """Wait for the turn of the writer at `address`; at once for everybody else and where nobody fights."""
         contest = self._contests.get(key)
         if contest is None or address is None:
@@ -95,7 +95,7 @@ class Turns:
             await self._turn(contest, address)
         writer.loaded_at = loop.time()
 
-    async def _turn(self, contest: _Contest, address: Address) -> None:
+    async def _turn(self, contest: _Contest, address: Peer) -> None:
         loop = asyncio.get_running_loop()
         if contest.holder is None:
             self._give(contest, address)
@@ -111,9 +111,11 @@ class Turns:
                 raise
             finally:
                 turn.cancel()
+                with suppress(ValueError):
+                    contest.waiting.remove((address, turn))
 
     @contextmanager
-    def commit(self, keys: Sequence[Hashable], address: Address | None) -> Iterator[None]:
+    def commit(self, keys: Sequence[Hashable], address: Peer | None) -> Iterator[None]:
         """Around a commit to these tables by `address`: what it comes to decides whose turn is next."""
         self._arrived(keys, address)
         try:
@@ -127,14 +129,14 @@ class Turns:
             raise
         self._landed(keys, address)
 
-    def _arrived(self, keys: Sequence[Hashable], address: Address | None) -> None:
+    def _arrived(self, keys: Sequence[Hashable], address: Peer | None) -> None:
         for contest, writer in self._known(keys, address):
             writer.arrived(asyncio.get_running_loop().time())
             if contest.holder == address and contest.over is not None:
                 # It has used its turn, which now lasts until the commit is through.
                 contest.over.cancel()
 
-    def _landed(self, keys: Sequence[Hashable], address: Address | None) -> None:
+    def _landed(self, keys: Sequence[Hashable], address: Peer | None) -> None:
         """Whoever loaded these tables before has lost by that, so the turn is over, whosever it was."""
         for key in keys:
             contest = self._contests.get(key)
@@ -142,7 +144,7 @@ class Turns:
                 contest.enter(address)
                 self._next(contest)
 
-    def _lost(self, keys: Sequence[Hashable], address: Address | None) -> None:
+    def _lost(self, keys: Sequence[Hashable], address: Peer | None) -> None:
         for key in keys:
             contest = self._contests.get(key) or self._begin(key)
             if contest is not None:
@@ -150,11 +152,11 @@ class Turns:
                 contest.enter(address)
                 self._leave(contest, address)
 
-    def _leave(self, contest: _Contest, address: Address | None) -> None:
+    def _leave(self, contest: _Contest, address: Peer | None) -> None:
         if address is not None and contest.holder == address:
             self._next(contest)
 
-    def _known(self, keys: Sequence[Hashable], address: Address | None) -> Iterator[tuple[_Contest, _Writer]]:
+    def _known(self, keys: Sequence[Hashable], address: Peer | None) -> Iterator[tuple[_Contest, _Writer]]:
         if address is not None:
             for key in keys:
                 contest = self._contests.get(key)
@@ -179,12 +181,12 @@ class Turns:
             while contest.holder is not None:
                 self._next(contest)
 
-    def _give(self, contest: _Contest, address: Address) -> None:
+    def _give(self, contest: _Contest, address: Peer) -> None:
         writer = contest.writers.get(address) or _Writer()
         contest.holder = address
         contest.over = asyncio.get_running_loop().call_later(writer.turn_s, self._unused, contest, address)
 
-    def _unused(self, contest: _Contest, address: Address) -> None:
+    def _unused(self, contest: _Contest, address: Peer) -> None:
         """The turn went by without a commit: for all that is known its writer only reads, until it commits again."""
         writer = contest.writers.get(address)
         if writer is not None:

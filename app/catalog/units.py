@@ -35,7 +35,9 @@ async def land(ctx: Context, unit: Sequence[WriteOp], key: Key, outcome: Outcome
     whole = [*unit, *key.record(outcome)]
     if not whole:
         return
-    if landed is None:
+    if not unit:
+        landed = _by_key(key)
+    elif landed is None:
         witness = key.witness()
         whole += witness.record({})
         landed = _by_key(witness)

@@ -70,6 +70,8 @@ def call(given: argparse.Namespace, method: str, path: str, body: object = None)
     if body is not None:
         headers["Content-Type"] = "application/json"
         data = json.dumps(body).encode()
+    if not given.uri.startswith(("http://", "https://")):
+        raise Unavailable(f"--uri (ICEKEEL_URI) must be an http:// or https:// URL, not {given.uri!r}")
     try:
         request = Request(given.uri.rstrip("/") + path, data=data, headers=headers, method=method)
         with build_opener(ProxyHandler({})).open(request, timeout=_TIMEOUT_S) as answer:

@@ -162,7 +162,7 @@ def _life(life: Any) -> str:
         default = f" initial-default {one['initial-default']!r}" if "initial-default" in one else ""
         lines.append(f"  schema {one['schema-id']}: {one['path']}: {need} {one['type']}{default}")
     carried = ", ".join(map(str, life["schema-ids"])) or "none"
-    lines.append(f"  in schemas {carried}; in {life['snapshots']['count']} retained snapshots")
+    lines.append(f"  in schemas {carried}; in {life['snapshots']['count']} of the retained snapshots")
     if life["refs"]:
         lines.append(f"  reachable from {', '.join(life['refs'])}")
     for entry in reversed(life["history"]):

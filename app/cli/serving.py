@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import signal
 import socket
 import sys
@@ -74,7 +75,8 @@ def bind(host: str, port: int, count: int = 1) -> list[socket.socket]:
         for listener in listeners:
             listener.listen(_BACKLOG)
     except OSError as error:
-        raise BadSettings(f"Cannot listen on {host}:{port}: {error.strerror}") from None
+        other = "; choose another one with --port" if error.errno == errno.EADDRINUSE else ""
+        raise BadSettings(f"Cannot listen on {host}:{port}: {error.strerror}{other}") from None
     return listeners
 
 

@@ -21,7 +21,8 @@ _CLOSE = (b"Connection", b"close")
 
 
 class LeavingServer(uvicorn.Server):
-    """On the first signal `draining()` is told, and `drain_s` seconds later the process stops; a second does not wait.
+    """On the first signal `draining()` is told, and `drain_s` seconds later the process stops; a second ends that
+    wait.
 
     While it drains, every answer closes its connection, so that clients and proxies come back to another replica.
     """

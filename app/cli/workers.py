@@ -25,9 +25,9 @@ def supervise(listeners: Sequence[socket.socket], run: Callable[[socket.socket],
 
     A process that ends is replaced. One that ends by itself within two seconds of its start will do so again: then all
     stop. One that was killed so early says nothing of the kind, unless that comes three times in a row. A stop that is
-    told again is passed on again, so that nobody waits any longer. When the supervisor itself is killed, the processes
-    notice and stop in good order. It holds every listener open, so that what waits in the queue of a process that ended
-    is served by the next one.
+    told again is passed on again, so that it ends the draining of each. When the supervisor itself is killed, the
+    processes notice and stop in good order. It holds every listener open, so that what waits in the queue of a process
+    that ended is served by the next one.
     """
     # Blocked signals wait for sigwait, so none is lost between two looks.
     signal.pthread_sigmask(signal.SIG_BLOCK, _WAKES)
@@ -43,8 +43,9 @@ def supervise(listeners: Sequence[socket.socket], run: Callable[[socket.socket],
     while True:
         if signal.sigwait(_WAKES) in _STOPS:
             return _stop(born, listeners)
-        for pid, killed in _ended(born):
-            since, place = born.pop(pid)
+        # All of them first: `_stop` must not tell one that is gone.
+        ended = [(pid, killed, *born.pop(pid)) for pid, killed in _ended(born)]
+        for pid, killed, since, place in ended:
             young = time.monotonic() - since < _YOUNG_S
             killed_early[place] = killed_early[place] + 1 if young and killed else 0
             if (young and not killed) or killed_early[place] > _KILLED_EARLY:

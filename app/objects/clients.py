@@ -1,4 +1,4 @@
-"""Clients of S3, GCS and ADLS. Loading their library takes 5 MB, so a server on local files leaves this room alone."""
+"""Clients of S3, GCS and ADLS. Their library takes 5 MB, so a server on local files leaves this module alone."""
 
 from __future__ import annotations
 

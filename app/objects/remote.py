@@ -11,7 +11,6 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedEr
 from app.errors import BadRequest, ObjectExists, ObjectMissing, ObjectsUnavailable, PayloadTooLarge
 from app.objects.address import Bucket, parse_address
 from app.objects.clients import RETRIES, Client, open_client
-from app.objects.options import check_options
 from app.ports import Folder, ObjectStat
 
 _CREATE_ATTEMPTS: Final = 3
@@ -31,7 +30,6 @@ class RemoteObjects:
     local = False
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        check_options(options)
         self._options = dict(options)
         self._clients: dict[tuple[Bucket, int], Client] = {}
 

@@ -323,8 +323,8 @@ class _Loan:
             raise Unavailable(f"Cannot reach the database {self._url.shown}: {reason}") from error
         return self._connection
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, *_: object) -> None:
-        if isinstance(error, TimeoutError) or isinstance(getattr(error, "__cause__", None), TimeoutError):
+    async def __aexit__(self, _: type[BaseException] | None, error: BaseException | None, *__: object) -> None:
+        if isinstance(error, TimeoutError) or (error is not None and isinstance(error.__cause__, TimeoutError)):
             self._pool.doubt(self._connection)
         self._pool.release(self._connection)
 

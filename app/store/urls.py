@@ -38,14 +38,14 @@ def parse(database_url: str) -> SqliteUrl | PostgresUrl:
         return _sqlite(rest)
     if separator and scheme in ("postgresql", "postgres"):
         return _postgresql(database_url)
-    raise BadSettings("DATABASE_URL must start with sqlite:/// or postgresql://")
+    raise BadSettings("ICEKEEL_DATABASE_URL must start with sqlite:/// or postgresql://")
 
 
 def _sqlite(rest: str) -> SqliteUrl:
     path = unquote(rest[1:]) if rest.startswith("/") else ""
     if not path or path == ":memory:" or path.startswith("file:") or "?" in rest:
         raise BadSettings(
-            "DATABASE_URL must name a file: sqlite:////absolute/path.db or sqlite:///relative.db, without options"
+            "ICEKEEL_DATABASE_URL must name a file, without options: sqlite:////absolute/path.db or sqlite:///relative.db"
         )
     return SqliteUrl(Path(path).absolute())
 
@@ -54,11 +54,13 @@ def _postgresql(database_url: str) -> PostgresUrl:
     try:
         parts = urlsplit(database_url)
     except ValueError as error:
-        raise BadSettings(f"DATABASE_URL is not a URL: {error}") from None
+        raise BadSettings(f"ICEKEEL_DATABASE_URL is not a URL: {error}") from None
     options = parse_qsl(parts.query, keep_blank_values=True)
     cache = [value for name, value in options if name == _CACHE_OPTION]
     if any(not value.isdecimal() for value in cache):
-        raise BadSettings(f"DATABASE_URL: {_CACHE_OPTION} must be a number; 0 is for PgBouncer in transaction mode")
+        raise BadSettings(
+            f"ICEKEEL_DATABASE_URL: {_CACHE_OPTION} must be a number; 0 is for PgBouncer in transaction mode"
+        )
     query = urlencode([(name, value) for name, value in options if name != _CACHE_OPTION])
     dsn = urlunsplit(("postgresql", parts.netloc, parts.path, query, parts.fragment))
     return PostgresUrl(dsn=dsn, statement_cache="0" not in cache)

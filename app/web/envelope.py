@@ -42,7 +42,7 @@ class Envelope:
             finally:
                 let_go(error)
         except asyncio.CancelledError as error:
-            # The server cancels what outlives the graceful stop. The client must hear that the outcome is unknown.
+            # The server cancels what outlives the graceful stop. The client must hear what can be known.
             if not exchange.status:
                 await self._answer(error, exchange, scope, receive, send)
             raise

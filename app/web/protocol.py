@@ -86,6 +86,9 @@ class Protocol(ZttpProtocol):
         super().__init__(*args, **more)
         self.conn = Connection(self.conn)  # type: ignore[assignment]
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Nothing: a client that offers another protocol, as `curl --http2` does, is served in this one."""
+
     def data_received(self, data: bytes) -> None:
         try:
             super().data_received(data)

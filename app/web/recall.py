@@ -16,14 +16,13 @@ from typing import Final, NamedTuple
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.catalog.turns import Peer
 from app.errors import Unavailable
 from app.web.answer import Answer
 from app.web.envelope import Render, let_go
 from app.web.exchange import REQUEST_ID, STATUS, Observer
 
-# Host and port of a connection, None where it has none.
-Address = tuple[str, int]
-Repeat = Callable[[Address | None], Awaitable[Answer]]
+Repeat = Callable[[Peer | None], Awaitable[Answer]]
 
 REPEAT: Final = "icekeel.repeat"
 
@@ -53,8 +52,8 @@ class Recall:
 
     Only heads whose request was answered well, whole and without a body are kept. A head holds its token and its Host:
     whoever sends another one is checked by the layers below. They also answer when a `repeat` fails: it has changed
-    nothing, and what went wrong goes wrong there again, where it is told in full. Only that a store is away is told at
-    once.
+    nothing, and what went wrong goes wrong there again, where it is told in full. Only that a store
+    is away, or that the server stops, is told at once.
     """
 
     def __init__(self, app: ASGIApp, observer: Observer, render: Render, *, limit: int = 2_048) -> None:

@@ -6,11 +6,11 @@ import pytest
 from starlette.requests import Request
 
 from app.api import reading
-from app.catalog.turns import Address
+from app.catalog.turns import Peer
 from app.web.guard import PRINCIPAL
 
 
-def request(client: Address | None, **headers: str) -> Request:
+def request(client: Peer | None, **headers: str) -> Request:
     """A GET on the connection of `client`."""
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": raw, "client": client}
@@ -26,12 +26,12 @@ def request(client: Address | None, **headers: str) -> Request:
             {"user_agent": "x", "idempotency_key": "0190c5ae-7a9c-7000-8000-000000000001"},
             ("10.0.0.7", 4711),
         ),
-        (("10.0.0.7", 4711), {"x_forwarded_for": "192.0.2.1"}, None),
+        *((("10.0.0.7", 4711), {name: "x"}, None) for name in ("x_forwarded_for", "x_real_ip", "forwarded", "via")),
         (None, {}, None),
     ],
 )
 def test_a_connection_stands_for_one_client_unless_it_is_a_proxys(
-    client: Address | None, headers: dict[str, str], told: Address | None
+    client: Peer | None, headers: dict[str, str], told: Peer | None
 ) -> None:
     """Its host and port, with an idempotency key too; nothing where a proxy says that it speaks for somebody else."""
-    assert reading.caller(request(client, **headers)).address == told
+    assert reading.caller(request(client, **headers)).peer == told

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.catalog.turns import Address, Turns
+from app.catalog.turns import Peer, Turns
 from app.errors import BadRequest, CommitFailed
 from tests.catalog.warp import warped
 
@@ -18,7 +18,7 @@ T = ("t",)
 A, B, C = (("127.0.0.1", port) for port in (1, 2, 3))
 
 
-def commit(turns: Turns, address: Address | None, error: Exception | None = None) -> None:
+def commit(turns: Turns, address: Peer | None, error: Exception | None = None) -> None:
     try:
         with turns.commit([T], address):
             if error is not None:
@@ -27,7 +27,7 @@ def commit(turns: Turns, address: Address | None, error: Exception | None = None
         pass
 
 
-def lose(turns: Turns, *addresses: Address) -> None:
+def lose(turns: Turns, *addresses: Peer) -> None:
     for address in addresses:
         commit(turns, address, CommitFailed("too late"))
 
@@ -36,7 +36,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def waited(turns: Turns, address: Address | None) -> float:
+async def waited(turns: Turns, address: Peer | None) -> float:
     began = now()
     await turns.take(T, address)
     return now() - began
@@ -318,7 +318,7 @@ def test_nobody_is_left_waiting(seed: int) -> None:
         turns = Turns()
         running: list[asyncio.Task[None]] = []
 
-        async def one(address: Address) -> None:
+        async def one(address: Peer) -> None:
             await turns.take(T, address)
             if chance.random() < 0.7:
                 await asyncio.sleep(chance.choice([0, 0.01, 0.3]))

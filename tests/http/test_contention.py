@@ -7,8 +7,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from tests.http.conftest import MakeServer
 from tests.http.samples import namespace, table
-from tests.server import Server
 
 WRITERS, APPENDS = 12, 20
 PATIENCE = 200
@@ -38,8 +38,9 @@ def append(metadata: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_writers_of_one_table_take_turns(server: Server) -> None:
+def test_writers_of_one_table_take_turns(make_server: MakeServer) -> None:
     """Each gets all of its appends through, and few commits are refused after the ones that began the fight."""
+    server = make_server()
     with server.client() as http:
         ns = namespace(http)
         name = table(http, ns)["name"]

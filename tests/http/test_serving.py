@@ -63,7 +63,8 @@ def test_a_taken_port_is_one_line(server: Server, tmp_path: Path) -> None:
     """The usual mistake on a developer's machine."""
     done = serve("--home", str(tmp_path / "home"), "--port", str(server.port))
     assert done.returncode == 2
-    assert done.stderr == f"icekeel: Cannot listen on 127.0.0.1:{server.port}: Address already in use\n"
+    told = f"Cannot listen on 127.0.0.1:{server.port}: Address already in use; choose another one with --port"
+    assert done.stderr == f"icekeel: {told}\n"
 
 
 @LOCAL_ONLY

@@ -10,12 +10,13 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Scope
 
+from app.catalog.turns import Peer
 from app.errors import BadRequest, Unavailable
 from app.web.answer import Answer
 from app.web.envelope import Envelope
 from app.web.exchange import Observe, Observer
 from app.web.metrics import Metrics
-from app.web.recall import Address, Recall, repeated
+from app.web.recall import Recall, repeated
 
 HEAD = [(b"host", b"localhost"), (b"authorization", b"Bearer one")]
 
@@ -30,7 +31,7 @@ class Shop:
     def __init__(self, limit: int = 8) -> None:
         self.understood = 0
         self.answered = 0
-        self.addresses: list[Address | None] = []
+        self.addresses: list[Peer | None] = []
         self.body = b"first"
         self.fault: BaseException | None = None
         self.meanwhile: Callable[[], None] = lambda: None
@@ -42,7 +43,7 @@ class Shop:
         self.understood += 1
         scope["route"] = type("Route", (), {"path": "/{x}"})
 
-        async def answer(address: Address | None) -> Answer:
+        async def answer(address: Peer | None) -> Answer:
             self.answered += 1
             self.addresses.append(address)
             self.meanwhile()
@@ -59,7 +60,7 @@ class Shop:
         method: str = "GET",
         query: bytes = b"",
         sent: list[Any] | None = None,
-        client: Address | None = None,
+        client: Peer | None = None,
     ) -> tuple[int, bytes, dict[bytes, bytes]]:
         sent = [] if sent is None else sent
 
