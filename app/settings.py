@@ -22,6 +22,7 @@ from app.spec.location import is_local
 ENVIRONMENT_PREFIX = "ICEKEEL_"
 _KEY_BYTES = 32
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
+_WHOLE = re.compile(r"[+-]?[0-9]+(?:_[0-9]+)*(?:\.0+)?")
 
 # Variables of the command line's clients; the server does not read them.
 CLIENT_VARIABLES = frozenset({"URI"})
@@ -192,19 +193,34 @@ def _read(name: str, value: Any, hint: Any) -> Any:
     if reader is not None:
         return reader(value)
     if isinstance(value, str):
-        value = _word(value, get_args(hint)[0])
+        value = _word(_text(value), get_args(hint)[0])
     try:
         return msgspec.convert(value, hint, strict=False)
     except msgspec.ValidationError as error:
         raise _Wrong(_must(str(error), get_args(hint)[0])) from None
 
 
-def _word(text: str, kind: Any) -> str:
-    """A text as msgspec reads numbers, booleans and choices: without blanks, in lower case."""
+def _text(value: str) -> str:
+    """Python carries bytes of the environment that are not UTF-8 as halves of characters, which cannot be written."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise _Wrong("must be UTF-8") from None
+    return value
+
+
+def _word(text: str, kind: Any) -> Any:
+    """A text as the value it spells: numbers as Python writes them, words in any case, blanks around both."""
     word = text.strip().lower()
     if kind is bool:
         return "true" if word in _YES else "false" if word in _NO else text
-    return word
+    try:
+        if kind is int:
+            # Not by way of a float, which makes 0 of 1e-400. An empty text is no number either.
+            return int(word.partition(".")[0] if _WHOLE.fullmatch(word) else "")
+        return float(word) if kind is float else word
+    except ValueError:
+        raise _Wrong(_must("", kind)) from None
 
 
 _KINDS: Final = {int: "a whole number", float: "a number", bool: "true or false"}
@@ -238,7 +254,7 @@ def _folder(value: str | Path) -> Path:
 def _host(text: str) -> str:
     if not text.strip():
         raise _Wrong("must not be empty")
-    return text.strip()
+    return _text(text.strip())
 
 
 def _database(text: str) -> str | None:
@@ -272,14 +288,15 @@ def _places(text: str) -> tuple[str, ...]:
 
 def _options(text: str) -> dict[str, str]:
     try:
-        options = json.loads(text or "{}", object_pairs_hook=_single)
-    except ValueError as error:
+        options = json.loads(_text(text) or "{}", object_pairs_hook=_single)
+    except (ValueError, RecursionError) as error:
         raise _Wrong(f"must be a JSON object of strings: {error}") from None
     if not isinstance(options, dict):
         raise _Wrong("must be a JSON object of strings")
     for name, value in options.items():
         if not isinstance(value, str):
             raise _Wrong(f"({name}) must be a string")
+        _text(name + value)
     return options
 
 
@@ -298,7 +315,7 @@ def _token(text: str) -> str:
         raise _Wrong("must not be None, which clients send when they have no token")
     if text != text.strip() or _CONTROL.search(text):
         raise _Wrong("must not begin or end with blanks, nor hold control characters: no header can carry them")
-    return text
+    return _text(text)
 
 
 def _keys(text: str) -> str | None:
@@ -328,13 +345,14 @@ _SECRETS: Final = frozenset({"database_url", "warehouse_options", "token", "secr
 def _misspelt(environment: Mapping[str, str]) -> list[str]:
     """A variable that nearly is a setting is a mistake, and one in TOKEN would open the server.
 
-    What is further off is left alone: Kubernetes, for one, sets ICEKEEL_SERVICE_HOST for a service of that name.
+    So is a setting in lower case. What is further off is left alone: Kubernetes, for one, sets ICEKEEL_SERVICE_HOST for
+    a service of that name.
     """
     known = {name.upper() for name in Settings.__struct_fields__} | CLIENT_VARIABLES
     faults = []
     for variable in environment:
-        name = variable.removeprefix(ENVIRONMENT_PREFIX)
-        if name == variable or name in known:
+        name = variable.upper().removeprefix(ENVIRONMENT_PREFIX)
+        if name == variable.upper() or (name in known and variable.isupper()):
             continue
         if meant := difflib.get_close_matches(name, known, n=1, cutoff=0.85):
             faults.append(f"{variable}: no such setting; did you mean {ENVIRONMENT_PREFIX}{meant[0]}?")

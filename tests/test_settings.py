@@ -61,6 +61,14 @@ def test_the_command_line_wins(monkeypatch: pytest.MonkeyPatch) -> None:
         ("ALLOW_ANONYMOUS", "", "ICEKEEL_ALLOW_ANONYMOUS must be true or false"),
         ("HOST", "", "ICEKEEL_HOST must not be empty"),
         ("HOST", " ", "ICEKEEL_HOST must not be empty"),
+        ("HOST", "hunter2\udcff", "ICEKEEL_HOST must be UTF-8"),
+        ("PORT", "\udcff", "ICEKEEL_PORT must be UTF-8"),
+        ("PORT", "1e-400", "ICEKEEL_PORT must be a whole number"),
+        ("WORKERS", "1.5", "ICEKEEL_WORKERS must be a whole number"),
+        ("WORKERS", "9" * 5000, "ICEKEEL_WORKERS must be a whole number"),
+        ("TOKEN", "hunter2\udcff", "ICEKEEL_TOKEN must be UTF-8"),
+        ("WAREHOUSE_OPTIONS", "[" * 50_000, "ICEKEEL_WAREHOUSE_OPTIONS must be a JSON object"),
+        ("WAREHOUSE_OPTIONS", '{"s3.region":"\\ud800"}', "ICEKEEL_WAREHOUSE_OPTIONS must be UTF-8"),
         ("HOME", "~nosuchuser/x", "ICEKEEL_HOME must be a path"),
         ("WAREHOUSE_OPTIONS", "[]", "ICEKEEL_WAREHOUSE_OPTIONS must be a JSON object of strings"),
         ("SECRET_KEY", "h\u00fcnter2", "ICEKEEL_SECRET_KEY must be 32 bytes as base64"),
@@ -118,6 +126,10 @@ def test_a_mistake_on_the_command_line_is_told_by_its_flag() -> None:
         ("PORT", " 9000 ", 9000),
         ("BODY_TIMEOUT", "1.5", 1.5),
         ("DRAIN", "10", 10.0),
+        ("DRAIN", ".5", 0.5),
+        ("BODY_LIMIT", "100_000", 100_000),
+        ("WORKERS", "+02", 2),
+        ("WORKERS", "2.0", 2),
         ("LOG_LEVEL", "WARNING", "warning"),
         ("HOST", "Db.Example", "Db.Example"),
         *(("ALLOW_ANONYMOUS", text, True) for text in ("1", "true", "True", "YES", "on")),
@@ -131,6 +143,14 @@ def test_values_are_read_as_people_write_them(
     monkeypatch.setenv(f"ICEKEEL_{name}", value)
     found = getattr(read_settings(), name.lower())
     assert found == read and type(found) is type(read)
+
+
+@pytest.mark.parametrize("variable", ["icekeel_token", "Icekeel_Token", "ICEKEEL_token", "icekeel_tokn"])
+def test_a_setting_in_lower_case_is_a_mistake(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    """It would not be read, and the server would be open."""
+    monkeypatch.setenv(variable, "hunter2")
+    with pytest.raises(BadSettings, match=f"{variable}: no such setting; did you mean ICEKEEL_TOKEN"):
+        read_settings()
 
 
 def test_what_kubernetes_sets_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

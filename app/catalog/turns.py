@@ -5,16 +5,19 @@ client that lost backs off ever longer while those that won start over at once: 
 some clients never get through. So where a commit was lost, the loads of that table's writers wait for each other: one
 loads, commits, and the next one sees what it made. Readers never wait, nor do commits. A turn is a courtesy, not a
 lock: it ends by itself, and whether a commit stands is decided where the pointer is swapped, as always.
+
+Turns cost what they last. So they are for loads that a commit will follow, one connection has one turn at a time, and
+the next one is whose waiting is longest for what its turn will take: a slow writer does not hold up a dozen quick ones
+each time around.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from app.errors import CommitFailed
 
@@ -33,6 +36,11 @@ _LONGEST_S: Final = 0.5
 _FIRST_GUESS_S: Final = 0.025
 # How much the last time says about a writer's next one.
 _WEIGHT: Final = 0.5
+# A connection on which more than three loads come for each commit mostly reads: only when a commit of its was lost is
+# its next load sure to be a writer's.
+_HABIT: Final = 0.55
+# Who has waited that long is next, however slow: soon it would go on without a turn, and lose.
+_OVERDUE_S: Final = 1.5
 # Bounds of memory. Tables beyond the first are fought over as before, writers before the second are forgotten.
 _CONTESTS: Final = 1_024
 _WRITERS: Final = 1_024
@@ -40,26 +48,54 @@ _WRITERS: Final = 1_024
 
 @dataclass(slots=True)
 class _Writer:
+    """`habit` is near 1 when commits follow its loads, near 0 when they do not; both are averages of late."""
+
     loaded_at: float | None = None
-    pace_s: float = _FIRST_GUESS_S
-    reads: bool = False
+    measured_s: float | None = None
+    habit: float = 1.0
+
+    @property
+    def pace_s(self) -> float:
+        return _FIRST_GUESS_S if self.measured_s is None else self.measured_s
 
     @property
     def turn_s(self) -> float:
         return min(max(_PATIENCE * self.pace_s, _SHORTEST_S), _LONGEST_S)
 
-    def arrived(self, now: float) -> None:
-        self.reads = False
+    @property
+    def takes_turns(self) -> bool:
+        return self.pace_s <= _LONGEST_S and self.habit >= _HABIT
+
+    def loads(self) -> None:
         if self.loaded_at is not None:
-            self.pace_s += _WEIGHT * (min(now - self.loaded_at, 2 * _LONGEST_S) - self.pace_s)
+            self.habit *= 1 - _WEIGHT
             self.loaded_at = None
+
+    def arrived(self, now: float) -> None:
+        if self.loaded_at is not None:
+            self.habit += _WEIGHT * (1 - self.habit)
+            took = min(now - self.loaded_at, 2 * _LONGEST_S)
+            self.measured_s = took if self.measured_s is None else self.pace_s + _WEIGHT * (took - self.pace_s)
+            self.loaded_at = None
+
+
+class _Waiting(NamedTuple):
+    address: Peer
+    turn: asyncio.Future[None]
+    since: float
+    pace_s: float
+
+    def urgency(self, now: float) -> tuple[bool, float]:
+        """How many times its own turn it has waited; above all that, if it is overdue, how long."""
+        waited = now - self.since
+        return (True, waited) if waited >= _OVERDUE_S else (False, waited / max(self.pace_s, _SHORTEST_S))
 
 
 @dataclass(slots=True)
 class _Contest:
     until: float
     writers: dict[Peer, _Writer] = field(default_factory=dict)
-    waiting: deque[tuple[Peer, asyncio.Future[None]]] = field(default_factory=deque)
+    waiting: list[_Waiting] = field(default_factory=list)
     holder: Peer | None = None
     over: asyncio.TimerHandle | None = None
 
@@ -74,10 +110,11 @@ class _Contest:
 class Turns:
     """The contests of this process, one per table that was fought over within the last seconds."""
 
-    __slots__ = ("_contests",)
+    __slots__ = ("_contests", "_turns")
 
     def __init__(self) -> None:
         self._contests: dict[Hashable, _Contest] = {}
+        self._turns: dict[Peer, _Contest] = {}
 
     def __len__(self) -> int:
         return len(self._contests)
@@ -90,19 +127,21 @@ class Turns:
         writer = contest.writers.get(address)
         if writer is None:
             return
-        loop = asyncio.get_running_loop()
-        if not writer.reads and writer.pace_s <= _LONGEST_S:
-            await self._turn(contest, address)
-        writer.loaded_at = loop.time()
+        writer.loads()
+        # With a turn elsewhere it is about to commit to several tables: waiting here, it would hold up all those there.
+        if writer.takes_turns and address not in self._turns:
+            await self._turn(contest, address, writer.pace_s)
+        writer.loaded_at = asyncio.get_running_loop().time()
 
-    async def _turn(self, contest: _Contest, address: Peer) -> None:
+    async def _turn(self, contest: _Contest, address: Peer, pace_s: float) -> None:
         loop = asyncio.get_running_loop()
         if contest.holder is None:
             self._give(contest, address)
-        elif contest.holder != address:
-            contest.until = loop.time() + _PEACE_S
+        else:
+            now = loop.time()
+            contest.until = now + _PEACE_S
             turn: asyncio.Future[None] = loop.create_future()
-            contest.waiting.append((address, turn))
+            contest.waiting.append(_Waiting(address, turn, now, pace_s))
             try:
                 await asyncio.wait([turn], timeout=_WAIT_S)
             except asyncio.CancelledError:
@@ -110,9 +149,9 @@ class Turns:
                     self._next(contest)
                 raise
             finally:
-                turn.cancel()
-                with suppress(ValueError):
-                    contest.waiting.remove((address, turn))
+                if not turn.done():
+                    contest.waiting = [one for one in contest.waiting if one.turn is not turn]
+                    turn.cancel()
 
     @contextmanager
     def commit(self, keys: Sequence[Hashable], address: Peer | None) -> Iterator[None]:
@@ -142,6 +181,9 @@ class Turns:
             contest = self._contests.get(key)
             if contest is not None:
                 contest.enter(address)
+                if contest.holder is not None and (holder := contest.writers.get(contest.holder)) is not None:
+                    # Its load came to nothing by no fault of its own; or this is its commit, on another connection.
+                    holder.loaded_at = None
                 self._next(contest)
 
     def _lost(self, keys: Sequence[Hashable], address: Peer | None) -> None:
@@ -150,6 +192,8 @@ class Turns:
             if contest is not None:
                 contest.until = asyncio.get_running_loop().time() + _PEACE_S
                 contest.enter(address)
+                if address is not None:
+                    contest.writers[address].habit = 1.0
                 self._leave(contest, address)
 
     def _leave(self, contest: _Contest, address: Peer | None) -> None:
@@ -184,22 +228,19 @@ class Turns:
     def _give(self, contest: _Contest, address: Peer) -> None:
         writer = contest.writers.get(address) or _Writer()
         contest.holder = address
-        contest.over = asyncio.get_running_loop().call_later(writer.turn_s, self._unused, contest, address)
-
-    def _unused(self, contest: _Contest, address: Peer) -> None:
-        """The turn went by without a commit: for all that is known its writer only reads, until it commits again."""
-        writer = contest.writers.get(address)
-        if writer is not None:
-            writer.reads = True
-        self._next(contest)
+        self._turns[address] = contest
+        contest.over = asyncio.get_running_loop().call_later(writer.turn_s, self._next, contest)
 
     def _next(self, contest: _Contest) -> None:
         if contest.over is not None:
             contest.over.cancel()
+        if contest.holder is not None and self._turns.get(contest.holder) is contest:
+            del self._turns[contest.holder]
         contest.holder = contest.over = None
-        while contest.waiting:
-            address, turn = contest.waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                self._give(contest, address)
-                return
+        contest.waiting = [one for one in contest.waiting if not one.turn.done()]
+        if contest.waiting:
+            now = asyncio.get_running_loop().time()
+            chosen = max(contest.waiting, key=lambda one: one.urgency(now))
+            contest.waiting.remove(chosen)
+            chosen.turn.set_result(None)
+            self._give(contest, chosen.address)

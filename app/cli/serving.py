@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import errno
+import os
 import signal
 import socket
 import sys
+import time
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -22,6 +24,8 @@ from app.web.protocol import Protocol
 
 COULD_NOT = 2
 _BACKLOG = 2048
+_THREADS = "/proc/self/task"
+_LEAVING_S = 1.0
 
 
 def configure(command: argparse.ArgumentParser) -> None:
@@ -47,10 +51,21 @@ def _serve(given: argparse.Namespace) -> int:
     listeners = bind(settings.host, settings.port, settings.workers)
     # A stop that comes before the server can hear it waits until then; ignored, it would have been the only one.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+    _await_threads()
     print(banner(settings, listeners[0].getsockname()[1]), flush=True)
     if settings.workers == 1:
         return run(settings, listeners[0])
     return supervise(listeners, lambda listener: run(settings, listener))
+
+
+def _await_threads() -> None:
+    """Wait until threads of the preparations are gone. They block no signals: a stop that met one would end us at once.
+
+    Joined threads too take a moment to leave. Only Linux tells; elsewhere the moment is taken for over.
+    """
+    deadline = time.monotonic() + _LEAVING_S
+    while os.path.isdir(_THREADS) and len(os.listdir(_THREADS)) > 1 and time.monotonic() < deadline:
+        time.sleep(0.001)
 
 
 def bind(host: str, port: int, count: int = 1) -> list[socket.socket]:
@@ -77,6 +92,9 @@ def bind(host: str, port: int, count: int = 1) -> list[socket.socket]:
     except OSError as error:
         other = "; choose another one with --port" if error.errno == errno.EADDRINUSE else ""
         raise BadSettings(f"Cannot listen on {host}:{port}: {error.strerror}{other}") from None
+    except UnicodeError:
+        # From the IDNA codec, which host names pass through.
+        raise BadSettings(f"Cannot listen on {host}:{port}: that is no host name") from None
     return listeners
 
 

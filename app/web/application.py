@@ -51,6 +51,9 @@ class Application:
                 await send({"type": "lifespan.startup.complete"})
                 started = True
                 await receive()
+        except asyncio.CancelledError:
+            # A stop that was told twice cuts the lifetime off. It has ended as well as it could, and nobody listens.
+            return
         except Exception as error:
             told = error.message if isinstance(error, IcekeelError) else traceback.format_exc()
             phase = "shutdown" if started else "startup"

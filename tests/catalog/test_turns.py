@@ -14,7 +14,7 @@ from app.catalog.turns import Peer, Turns
 from app.errors import BadRequest, CommitFailed
 from tests.catalog.warp import warped
 
-T = ("t",)
+T, U = ("t",), ("u",)
 A, B, C = (("127.0.0.1", port) for port in (1, 2, 3))
 
 
@@ -140,7 +140,7 @@ def test_a_commit_of_somebody_else_ends_the_turn() -> None:
 
 
 def test_a_turn_that_is_not_used_ends_by_itself() -> None:
-    """After some tenths of a second; who lets it pass only reads for all that is known, until it commits again."""
+    """After some tenths of a second; who lets one pass and loads again only reads, until it loses again."""
 
     async def story() -> None:
         turns = Turns()
@@ -154,6 +154,63 @@ def test_a_turn_that_is_not_used_ends_by_itself() -> None:
         assert await waited(turns, A) > 0
 
     warped(story())
+
+
+@pytest.mark.parametrize(("loads", "takes_turns"), [(1, True), (3, True), (4, False), (60, False)])
+def test_turns_are_for_loads_that_a_commit_follows(loads: int, takes_turns: bool) -> None:
+    """Engines load a table up to three times for a commit; who loads it more often mostly reads and holds up nobody."""
+
+    async def story() -> None:
+        turns = Turns()
+        lose(turns, B)
+        for _ in range(8):
+            for _ in range(loads):
+                await turns.take(T, A)
+            commit(turns, A)
+        lose(turns, B)
+        await turns.take(T, A)
+        assert (await waited(turns, B) > 0) is takes_turns
+
+    warped(story())
+
+
+def test_a_connection_has_one_turn_at_a_time() -> None:
+    """Who would commit to two tables loads the second one at once: two that began at either end would wait in vain."""
+
+    async def story() -> None:
+        turns = Turns()
+        for key in (T, U):
+            for address in (A, B):
+                with pytest.raises(CommitFailed), turns.commit([key], address):
+                    raise CommitFailed("too late")
+        await turns.take(T, A)
+        await turns.take(U, B)
+        began = now()
+        await turns.take(U, A)
+        await turns.take(T, B)
+        assert now() == began
+        with turns.commit([T, U], A):
+            pass
+        with pytest.raises(CommitFailed), turns.commit([U], B):
+            raise CommitFailed("too late")
+        await turns.take(U, A)
+        await turns.take(U, B)
+        assert now() > began
+
+    warped(story())
+
+
+def test_a_slow_writer_does_not_hold_up_the_quick_ones_each_time_around() -> None:
+    """A turn's price is its length: next is who has waited longest for what it takes, or else more than a second."""
+
+    async def story() -> tuple[list[int], int]:
+        chance = random.Random(1)
+        pauses = {0: 0.4}
+        return await contend(Turns(), 9, 20.0, lambda number: pauses.get(number, 0.01) * chance.uniform(0.8, 1.2))
+
+    landed, _ = warped(story())
+    assert 8 <= landed[0] <= 15
+    assert sum(landed[1:]) >= 0.7 * 20 / 0.016
 
 
 def test_a_turn_does_not_end_while_its_commit_is_under_way() -> None:
@@ -267,7 +324,7 @@ def test_memory_is_bounded() -> None:
     warped(story())
 
 
-async def contend(turns: Turns, writers: int, seconds: float, pause: Callable[[], float]) -> tuple[list[int], int]:
+async def contend(turns: Turns, writers: int, seconds: float, pause: Callable[[int], float]) -> tuple[list[int], int]:
     """Writers that load, take a while, commit, and back off when they are too late: what each landed, how many lost."""
     version, landed, lost, chance = 0, [0] * writers, 0, random.Random(writers)
 
@@ -277,7 +334,7 @@ async def contend(turns: Turns, writers: int, seconds: float, pause: Callable[[]
         while now() < seconds:
             await turns.take(T, address)
             seen = version
-            await asyncio.sleep(pause())
+            await asyncio.sleep(pause(number))
             try:
                 with turns.commit([T], address):
                     await asyncio.sleep(0.003)
@@ -302,7 +359,7 @@ def test_everybody_gets_through(writers: int, milliseconds: int) -> None:
     """Any number of equally quick writers land equally often, and hardly a commit is lost once they take turns."""
 
     async def story() -> tuple[list[int], int]:
-        return await contend(Turns(), writers, 20.0, lambda: milliseconds / 1000)
+        return await contend(Turns(), writers, 20.0, lambda _: milliseconds / 1000)
 
     landed, lost = warped(story())
     assert min(landed) > 0 and max(landed) <= 1.5 * min(landed) + 5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import httpx
 import pytest
 
@@ -111,6 +113,23 @@ def test_malformed_http_is_400(server: Server, raw: bytes) -> None:
     assert answer.status == 400
     assert answer.header("Content-Type") == "application/json"
     assert b'"code":400' in answer.body and b'"BadRequestException"' in answer.body
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HEAD /v1/\xff HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"HEAD /v1/config HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ],
+)
+def test_malformed_http_leaves_no_traceback(server: Server, raw: bytes) -> None:
+    """An answer to HEAD takes no body, and a request that turns bad midway may have its answer under way."""
+    before = len(server.output())
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(raw)
+        while connection.recv(65536):
+            pass
+    assert "Traceback" not in server.output()[before:]
 
 
 def test_head_answers_have_no_body(server: Server, http: httpx.Client) -> None:

@@ -77,6 +77,39 @@ def test_a_stop_that_comes_before_the_server_hears_is_kept(tmp_path: Path) -> No
     assert done.returncode == 0
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_stop_meets_no_thread_of_the_preparations(tmp_path: Path) -> None:
+    """One that is still leaving blocks no signals, and the stop that it gets would end the process at once."""
+    script = (
+        "import os, signal, sys, threading, time\n"
+        "from app.cli import main, serving\n"
+        "prepared, told = serving.prepare, serving.banner\n"
+        "def prepare(settings):\n"
+        "    prepared(settings)\n"
+        "    threading.Thread(target=time.sleep, args=(0.3,)).start()\n"
+        "def banner(*args):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    return told(*args)\n"
+        "serving.prepare, serving.banner = prepare, banner\n"
+        "sys.exit(main(['serve', '--home', sys.argv[1], '--port', '0']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "home")], cwd=ROOT, timeout=20, check=False)
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_stop_told_twice_in_a_hurry_leaves_no_traceback(make_server: MakeServer, workers: int) -> None:
+    """SIGINT after another signal makes uvicorn drop everything, its application too."""
+    server = make_server(workers=workers)
+    assert server.process is not None
+    server.process.send_signal(signal.SIGTERM)
+    time.sleep(0.05)
+    for pid in [*children(server), server.pid]:
+        os.kill(pid, signal.SIGINT)
+    assert server.process.wait(20) == 0
+    assert "Traceback" not in server.output()
+
+
 def test_connections_that_were_accepted_are_answered(make_server: MakeServer) -> None:
     """Clients that connect anew for every request meet an answer or a refused connection.
 

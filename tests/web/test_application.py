@@ -67,6 +67,36 @@ def test_what_is_cut_off_ends_in_silence() -> None:
     assert get("/cut") == []
 
 
+def test_a_lifetime_that_is_cut_off_ends_in_silence() -> None:
+    """As when a stop is told twice: what was opened is closed, and there is no traceback."""
+    sent: list[str] = []
+    closed: list[bool] = []
+
+    @asynccontextmanager
+    async def lifetime() -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            closed.append(True)
+
+    app = Application([], layers=lambda router: router, lifetime=lifetime)
+
+    async def story() -> None:
+        messages: asyncio.Queue[Any] = asyncio.Queue()
+        messages.put_nowait({"type": "lifespan.startup"})
+
+        async def send(message: Any) -> None:
+            sent.append(message["type"])
+
+        running = asyncio.ensure_future(app({"type": "lifespan"}, messages.get, send))
+        await asyncio.sleep(0.01)
+        running.cancel()
+        await running
+
+    asyncio.run(story())
+    assert sent == ["lifespan.startup.complete"] and closed == [True]
+
+
 def test_a_lifetime_is_told_in_two_messages() -> None:
     """Started, and ended."""
     sent = run(application(), {"type": "lifespan"}, "lifespan.startup", "lifespan.shutdown")
