@@ -80,7 +80,7 @@ class _Writer:
 
 
 class _Waiting(NamedTuple):
-    address: Peer
+    peer: Peer
     turn: asyncio.Future[None]
     since: float
     pace_s: float
@@ -99,10 +99,10 @@ class _Contest:
     holder: Peer | None = None
     over: asyncio.TimerHandle | None = None
 
-    def enter(self, address: Peer | None) -> None:
+    def enter(self, peer: Peer | None) -> None:
         """Count the connection among the writers, as the latest one."""
-        if address is not None:
-            self.writers[address] = self.writers.pop(address) if address in self.writers else _Writer()
+        if peer is not None:
+            self.writers[peer] = self.writers.pop(peer) if peer in self.writers else _Writer()
             if len(self.writers) > _WRITERS:
                 del self.writers[next(iter(self.writers))]
 
@@ -119,33 +119,33 @@ class Turns:
     def __len__(self) -> int:
         return len(self._contests)
 
-    async def take(self, key: Hashable, address: Peer | None) -> None:
-        """Wait for the turn of the writer at `address`; at once for everybody else and where nobody fights."""
+    async def take(self, key: Hashable, peer: Peer | None) -> None:
+        """Wait for the turn of the writer of `peer`; at once for everybody else and where nobody fights."""
         contest = self._contests.get(key)
-        if contest is None or address is None:
+        if contest is None or peer is None:
             return
-        writer = contest.writers.get(address)
+        writer = contest.writers.get(peer)
         if writer is None:
             return
         writer.loads()
         # With a turn elsewhere it is about to commit to several tables: waiting here, it would hold up all those there.
-        if writer.takes_turns and address not in self._turns:
-            await self._turn(contest, address, writer.pace_s)
+        if writer.takes_turns and peer not in self._turns:
+            await self._turn(contest, peer, writer.pace_s)
         writer.loaded_at = asyncio.get_running_loop().time()
 
-    async def _turn(self, contest: _Contest, address: Peer, pace_s: float) -> None:
+    async def _turn(self, contest: _Contest, peer: Peer, pace_s: float) -> None:
         loop = asyncio.get_running_loop()
         if contest.holder is None:
-            self._give(contest, address)
+            self._give(contest, peer)
         else:
             now = loop.time()
             contest.until = now + _PEACE_S
             turn: asyncio.Future[None] = loop.create_future()
-            contest.waiting.append(_Waiting(address, turn, now, pace_s))
+            contest.waiting.append(_Waiting(peer, turn, now, pace_s))
             try:
                 await asyncio.wait([turn], timeout=_WAIT_S)
             except asyncio.CancelledError:
-                if turn.done() and contest.holder == address:
+                if turn.done() and contest.holder == peer:
                     self._next(contest)
                 raise
             finally:
@@ -154,57 +154,57 @@ class Turns:
                     turn.cancel()
 
     @contextmanager
-    def commit(self, keys: Sequence[Hashable], address: Peer | None) -> Iterator[None]:
-        """Around a commit to these tables by `address`: what it comes to decides whose turn is next."""
-        self._arrived(keys, address)
+    def commit(self, keys: Sequence[Hashable], peer: Peer | None) -> Iterator[None]:
+        """Around a commit to these tables by `peer`: what it comes to decides whose turn is next."""
+        self._arrived(keys, peer)
         try:
             yield
         except CommitFailed:
-            self._lost(keys, address)
+            self._lost(keys, peer)
             raise
         except BaseException:
-            for contest, _ in self._known(keys, address):
-                self._leave(contest, address)
+            for contest, _ in self._known(keys, peer):
+                self._leave(contest, peer)
             raise
-        self._landed(keys, address)
+        self._landed(keys, peer)
 
-    def _arrived(self, keys: Sequence[Hashable], address: Peer | None) -> None:
-        for contest, writer in self._known(keys, address):
+    def _arrived(self, keys: Sequence[Hashable], peer: Peer | None) -> None:
+        for contest, writer in self._known(keys, peer):
             writer.arrived(asyncio.get_running_loop().time())
-            if contest.holder == address and contest.over is not None:
+            if contest.holder == peer and contest.over is not None:
                 # It has used its turn, which now lasts until the commit is through.
                 contest.over.cancel()
 
-    def _landed(self, keys: Sequence[Hashable], address: Peer | None) -> None:
+    def _landed(self, keys: Sequence[Hashable], peer: Peer | None) -> None:
         """Whoever loaded these tables before has lost by that, so the turn is over, whosever it was."""
         for key in keys:
             contest = self._contests.get(key)
             if contest is not None:
-                contest.enter(address)
+                contest.enter(peer)
                 if contest.holder is not None and (holder := contest.writers.get(contest.holder)) is not None:
                     # Its load came to nothing by no fault of its own; or this is its commit, on another connection.
                     holder.loaded_at = None
                 self._next(contest)
 
-    def _lost(self, keys: Sequence[Hashable], address: Peer | None) -> None:
+    def _lost(self, keys: Sequence[Hashable], peer: Peer | None) -> None:
         for key in keys:
             contest = self._contests.get(key) or self._begin(key)
             if contest is not None:
                 contest.until = asyncio.get_running_loop().time() + _PEACE_S
-                contest.enter(address)
-                if address is not None:
-                    contest.writers[address].habit = 1.0
-                self._leave(contest, address)
+                contest.enter(peer)
+                if peer is not None:
+                    contest.writers[peer].habit = 1.0
+                self._leave(contest, peer)
 
-    def _leave(self, contest: _Contest, address: Peer | None) -> None:
-        if address is not None and contest.holder == address:
+    def _leave(self, contest: _Contest, peer: Peer | None) -> None:
+        if peer is not None and contest.holder == peer:
             self._next(contest)
 
-    def _known(self, keys: Sequence[Hashable], address: Peer | None) -> Iterator[tuple[_Contest, _Writer]]:
-        if address is not None:
+    def _known(self, keys: Sequence[Hashable], peer: Peer | None) -> Iterator[tuple[_Contest, _Writer]]:
+        if peer is not None:
             for key in keys:
                 contest = self._contests.get(key)
-                if contest is not None and (writer := contest.writers.get(address)) is not None:
+                if contest is not None and (writer := contest.writers.get(peer)) is not None:
                     yield contest, writer
 
     def _begin(self, key: Hashable) -> _Contest | None:
@@ -225,10 +225,10 @@ class Turns:
             while contest.holder is not None:
                 self._next(contest)
 
-    def _give(self, contest: _Contest, address: Peer) -> None:
-        writer = contest.writers.get(address) or _Writer()
-        contest.holder = address
-        self._turns[address] = contest
+    def _give(self, contest: _Contest, peer: Peer) -> None:
+        writer = contest.writers.get(peer) or _Writer()
+        contest.holder = peer
+        self._turns[peer] = contest
         contest.over = asyncio.get_running_loop().call_later(writer.turn_s, self._next, contest)
 
     def _next(self, contest: _Contest) -> None:
@@ -243,4 +243,4 @@ class Turns:
             chosen = max(contest.waiting, key=lambda one: one.urgency(now))
             contest.waiting.remove(chosen)
             chosen.turn.set_result(None)
-            self._give(contest, chosen.address)
+            self._give(contest, chosen.peer)
