@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gzip
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,14 @@ def metadata_files(table: Table) -> set[str]:
     return {p.name for p in (local_path(table.metadata()["location"]) / "metadata").glob("*.metadata.json")}
 
 
+def wait_for_files(table: Table, names: set[str], seconds: float = 20.0) -> None:
+    """Old files go after the answer, beside the next requests: wait until these and no others are there."""
+    deadline = time.monotonic() + seconds
+    while (found := metadata_files(table)) != names:
+        assert time.monotonic() < deadline, found ^ names
+        time.sleep(0.02)
+
+
 def log_of(metadata: Json) -> list[str]:
     return [entry["metadata-file"].rsplit("/", 1)[1] for entry in metadata["metadata-log"]]
 
@@ -205,9 +214,9 @@ def test_o30_the_metadata_log_is_trimmed_and_files_deleted(catalog: Catalog, ns:
         metadata = table.commit([set_properties(n=str(number))])
         line.append(table.location_of_metadata().rsplit("/", 1)[1])
         assert log_of(metadata) == line[:-1][-3:]
-    assert metadata_files(table) == set(line[-4:])
+    wait_for_files(table, set(line[-4:]))
     table.refuse([set_properties(n="x")], [assert_schema(9)], 409)
-    assert metadata_files(table) == set(line[-4:])
+    wait_for_files(table, set(line[-4:]))
     with ThreadPoolExecutor(2) as pool:
         check = [assert_ref("main", None)]
         updates = [[add_snapshot(table.snap(n, None, n)), set_ref("main", n)] for n in (1, 2)]
@@ -215,10 +224,10 @@ def test_o30_the_metadata_log_is_trimmed_and_files_deleted(catalog: Catalog, ns:
     assert sorted(a.status_code for a in answers) == [200, 409]
     loaded = table.load()
     current = loaded["metadata-location"].rsplit("/", 1)[1]
-    assert metadata_files(table) == {*log_of(loaded["metadata"]), current}
+    wait_for_files(table, {*log_of(loaded["metadata"]), current})
     same = ok(table.post([], [set_properties(n="5")]))
     assert same["metadata-location"] == loaded["metadata-location"]
-    assert metadata_files(table) == {*log_of(loaded["metadata"]), current}
+    wait_for_files(table, {*log_of(loaded["metadata"]), current})
 
 
 def test_o30_nothing_is_deleted_unless_asked(catalog: Catalog, ns: Namespace) -> None:
