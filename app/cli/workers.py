@@ -70,7 +70,7 @@ def _fork(
             if listener is not own:
                 listener.close()
         threading.Thread(target=_follow, args=(lifeline[0],), daemon=True, name="lifeline").start()
-        # A stop waits until the server hears it (`serving.run`), or it would be lost on the way there.
+        # A stop waits until the server hears it (`stopping.LeavingServer`), or it would be lost on the way there.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _WAKES - _STOPS)
         code = run(own)
     except BaseException:
