@@ -4,8 +4,8 @@ A commit that names the snapshot it builds on is lost as soon as another one lan
 client that lost backs off ever longer while those that won start over at once: most of the work is thrown away, and
 some clients never get through. So where a commit was lost, the loads of that table's writers wait for each other: one
 loads, commits, and the next one sees what it made. Connections that never committed there do not wait, nor do commits.
-A turn is a courtesy, not a lock: it ends by itself, and whether a commit stands is decided where the pointer is swapped,
-as always.
+A turn is a courtesy, not a lock: it ends by itself, and whether a commit stands is decided where the pointer is
+swapped, as always.
 
 Turns cost what they last. So they are for loads that a commit will follow, one connection has one turn at a time, and
 the next one is whose waiting is longest for what its turn will take: a slow writer does not hold up a dozen quick ones
