@@ -28,7 +28,7 @@ install: $(VENV)/.runtime ## create .venv with what the server needs, nothing mo
 serve: install ## install, migrate and serve on http://127.0.0.1:8181 (ARGS="--port 9000 --home DIR")
 	@$(BIN)/icekeel serve $(ARGS)
 
-test: $(VENV)/.test ## every test that needs Python packages alone (ARGS="tests/spec -x")
+test: $(VENV)/.test ## every test that needs Python packages alone (ARGS="tests/iceberg -x")
 	$(PYTEST) -m "not engines" -n $(WORKERS) --dist loadfile $(ARGS)
 
 lint: $(VENV)/.lint ## formatting, style, strict types, direction of imports

@@ -21,21 +21,21 @@ from app.api.errors import ErrorTable
 from app.catalog import storage
 from app.catalog.background import Background
 from app.catalog.context import Caches, Context, Limits
-from app.catalog.documents import Documents
+from app.catalog.metadata_cache import MetadataCache
 from app.catalog.warehouses import ensure_warehouse, tell_of_keys
+from app.edge.access_log import Observe, Observer
+from app.edge.application import Application
+from app.edge.bodies import BodyLimits
+from app.edge.envelope import Envelope
+from app.edge.guard import Guard, host_name, is_loopback_name
+from app.edge.metrics import Metrics
+from app.edge.raw_path import RawPath
+from app.edge.recall import Recall
 from app.errors import BadRequest, BadSettings
 from app.objects import WarehouseObjects
 from app.ports import Store, Warehouse
 from app.settings import Settings
 from app.store import migrate, open_store, schema_state
-from app.web.application import Application
-from app.web.bodies import BodyLimits
-from app.web.envelope import Envelope
-from app.web.exchange import Observe, Observer
-from app.web.guard import Guard, host_name, is_loopback_name
-from app.web.metrics import Metrics
-from app.web.paths import RawPath
-from app.web.recall import Recall
 
 __all__ = [
     "check_exposure",
@@ -148,7 +148,7 @@ def create_context(settings: Settings, store: Store | None = None) -> Context:
         objects=WarehouseObjects(settings.allowed_locations),
         clock=SystemClock(),
         ids=RandomIds(),
-        caches=Caches(documents=Documents(settings.document_cache)),
+        caches=Caches(documents=MetadataCache(settings.document_cache)),
         limits=limits,
         configured=default_warehouse(settings),
     )

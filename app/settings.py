@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from app.catalog import storage
 from app.errors import BadRequest, BadSettings
-from app.spec.location import is_local
+from app.iceberg.location import is_local
 
 ENVIRONMENT_PREFIX = "ICEKEEL_"
 _KEY_BYTES = 32

@@ -15,7 +15,7 @@ from typing import Any
 
 import uvicorn
 
-from app.web.protocol import Protocol
+from app.edge.protocol import Protocol
 
 
 @cache

@@ -15,12 +15,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from app.commit.tables import apply
-from app.evolution.change import Evidence
-from app.evolution.judge import judge
+from app.evolution.engine.change import Evidence
+from app.evolution.engine.judge import judge
+from app.iceberg.table import TableMetadata, parse_table_metadata
+from app.iceberg.update import parse_table_updates
+from app.metadata.tables import apply
 from app.rules import Policy
-from app.spec.table import TableMetadata, parse_table_metadata
-from app.spec.update import parse_table_updates
 
 NOW = 1_700_000_000_000
 UUID = "9c12d441-03fe-4693-9a96-a0705ddf69c1"

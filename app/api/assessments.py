@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.catalog.assessments import Assessment
-from app.catalog.chronicles import Chapter, Life
 from app.catalog.outlook import Outlook, Reading
-from app.evolution.biography import Biography, Carriers
-from app.evolution.diff import Slot
-from app.evolution.planning import Plan, requirements_to_json, updates_to_json
-from app.spec.schema import schema_to_json
-from app.spec.snapshot import Snapshot
+from app.catalog.schema_history import Chapter, Life
+from app.evolution.editing.field_biography import Biography, Carriers
+from app.evolution.editing.plan import Plan, requirements_to_json, updates_to_json
+from app.evolution.engine.diff import Slot
+from app.iceberg.schema import schema_to_json
+from app.iceberg.snapshot import Snapshot
 
 Value = dict[str, Any]
 

@@ -14,15 +14,15 @@ from app.api.common import ALWAYS, BODY, CHANGE, COMMIT
 from app.api.models import changes as models
 from app.api.operations import Operations, Parameter, Returns
 from app.api.rendering import findings_headers, json_answer
-from app.catalog import chronicles, evolutions
-from app.catalog.rebasing import Wish
+from app.catalog import schema_changes, schema_history
+from app.catalog.rebasing import SchemaChange
+from app.edge.answer import Answer
 from app.errors import BadRequest
-from app.evolution.operations import declare, parse_operations
-from app.evolution.wanted import is_given, wanted_schema
-from app.spec import codec
-from app.spec.requirement import parse_table_requirements
-from app.spec.update import parse_table_updates
-from app.web.answer import Answer
+from app.evolution.editing.operations import declare, parse_operations
+from app.evolution.editing.schema_input import is_given, wanted_schema
+from app.iceberg.json import codec
+from app.iceberg.requirement import parse_table_requirements
+from app.iceberg.update import parse_table_updates
 
 routes = Operations("Schema changes", ALWAYS)
 NAMESPACE = "/icekeel/v1/{warehouse}/namespaces/{namespace}"
@@ -70,13 +70,13 @@ async def check(request: Request) -> Answer:
         requirements = parse_table_requirements(codec.optional(body, "requirements", []), "$.requirements")
         updates = parse_table_updates(body["updates"], "$.updates")
         return json_answer(
-            assessment_json(await evolutions.check_commit(ctx, warehouse, levels, name, requirements, updates))
+            assessment_json(await schema_changes.check_commit(ctx, warehouse, levels, name, requirements, updates))
         )
     if given == ["operations"]:
         operations = parse_operations(body["operations"])
     else:
         operations = (declare(wanted_schema(body), codec.optional_str(body, "match")),)
-    return json_answer(assessment_json(await evolutions.check_operations(ctx, warehouse, levels, name, operations)))
+    return json_answer(assessment_json(await schema_changes.check_operations(ctx, warehouse, levels, name, operations)))
 
 
 @routes.declare(
@@ -95,7 +95,7 @@ async def plan(request: Request) -> Answer:
     any client; `apply` does it with a rebase.
     """
     body, _ = await reading.own_body(request, models.PlanRequest)
-    planned = await evolutions.plan_change(reading.context(request), *_table(request), _wish(body))
+    planned = await schema_changes.plan_change(reading.context(request), *_table(request), _wish(body))
     out = plan_json(planned.plan, planned.assessment)
     if planned.plan.required:
         out["clients-without-defaults"] = [
@@ -127,7 +127,7 @@ async def apply(request: Request) -> Answer:
     """
     body, raw = await reading.own_body(request, models.ApplyRequest)
     wish = _wish(body, codec.optional_str(body, "plan-hash"))
-    applied = await evolutions.apply_change(
+    applied = await schema_changes.apply_change(
         reading.context(request), reading.caller(request, raw), *_table(request), wish
     )
     reading.count(request, "commits", kind="table")
@@ -152,7 +152,9 @@ async def table_history(request: Request) -> Answer:
     """Show every schema change of a table: who, when, by which client, and what, by field id."""
     token, limit, query = _history(request)
     return _chapters(
-        await chronicles.table_chronicle(reading.context(request), *_table(request), query, token=token, limit=limit)
+        await schema_history.table_chronicle(
+            reading.context(request), *_table(request), query, token=token, limit=limit
+        )
     )
 
 
@@ -168,7 +170,7 @@ async def namespace_history(request: Request) -> Answer:
     """Show every schema change in a namespace and those below it, dropped tables included."""
     token, limit, query = _history(request)
     return _chapters(
-        await chronicles.namespace_chronicle(
+        await schema_history.namespace_chronicle(
             reading.context(request),
             reading.segment(request, "warehouse"),
             reading.levels(request),
@@ -190,15 +192,17 @@ async def namespace_history(request: Request) -> Answer:
 async def column(request: Request) -> Answer:
     """Tell the life of one field id: its names, types, positions, when it was dropped, and what still carries it."""
     field_id = _number(reading.segment(request, "field_id"), "field id")
-    return json_answer(life_json(await chronicles.column_life(reading.context(request), *_table(request), field_id)))
+    return json_answer(
+        life_json(await schema_history.column_life(reading.context(request), *_table(request), field_id))
+    )
 
 
 def _table(request: Request) -> tuple[str, tuple[str, ...], str]:
     return reading.segment(request, "warehouse"), reading.levels(request), reading.segment(request, "table")
 
 
-def _wish(body: reading.Body, plan_hash: str | None = None) -> Wish:
-    return Wish(
+def _wish(body: reading.Body, plan_hash: str | None = None) -> SchemaChange:
+    return SchemaChange(
         parse_operations(codec.required(body, "operations")),
         codec.optional_int32(body, "base-schema-id"),
         plan_hash,
@@ -206,21 +210,21 @@ def _wish(body: reading.Body, plan_hash: str | None = None) -> Wish:
     )
 
 
-def _history(request: Request) -> tuple[str | None, int, chronicles.Query]:
+def _history(request: Request) -> tuple[str | None, int, schema_history.Query]:
     given = reading.query(request)
     now_ms = reading.context(request).clock.now_ms()
     limit, field_id = given.get("limit"), given.get("field-id")
-    query = chronicles.Query(
+    query = schema_history.Query(
         since_ms=_moment(given.get("since"), "since", now_ms),
         until_ms=_moment(given.get("until"), "until", now_ms),
         by=given.get("by"),
         change=given.get("change"),
         field_id=None if field_id is None else _number(field_id, "field-id"),
     )
-    return given.get("pageToken"), chronicles.PAGE if limit is None else reading.positive(limit, "limit"), query
+    return given.get("pageToken"), schema_history.PAGE if limit is None else reading.positive(limit, "limit"), query
 
 
-def _chapters(found: chronicles.Chronicle) -> Answer:
+def _chapters(found: schema_history.Chronicle) -> Answer:
     out: dict[str, object] = {"entries": [chapter_json(chapter) for chapter in found.chapters]}
     if found.next_token is not None:
         out["next-page-token"] = found.next_token

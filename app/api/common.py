@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app import errors
-from app.web.errors import RequestTimeout, UnsupportedMediaType
+from app.edge.errors import RequestTimeout, UnsupportedMediaType
 
 ALWAYS: tuple[type[Exception], ...] = (
     errors.BadRequest,

@@ -13,10 +13,10 @@ from app.api.models import wire
 from app.api.operations import Operation, Operations, Returns
 from app.api.rendering import json_answer
 from app.catalog import config
-from app.catalog.answers import CatalogConfig
-from app.catalog.turns import Peer
-from app.web.answer import Answer
-from app.web.recall import repeated
+from app.catalog.contention import Peer
+from app.catalog.results import CatalogConfig
+from app.edge.answer import Answer
+from app.edge.recall import repeated
 
 routes = Operations("Configuration", ALWAYS)
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from app import errors
 from app.api.operations import Operations, Returns
-from app.web.answer import Answer
+from app.edge.answer import Answer
 
 routes = Operations("Operations", (errors.Forbidden, errors.IcekeelError))
 

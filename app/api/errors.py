@@ -15,10 +15,10 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from app import errors
+from app.edge.answer import Answer
+from app.edge.errors import ClientGone, RequestTimeout, UnsupportedMediaType
+from app.edge.route import LeanRoute
 from app.rules import Finding
-from app.web.answer import Answer
-from app.web.errors import ClientGone, RequestTimeout, UnsupportedMediaType
-from app.web.route import LeanRoute
 
 INTERNAL = (500, "InternalServerError")
 UNKNOWN = (500, "CommitStateUnknownException")

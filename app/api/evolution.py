@@ -12,12 +12,12 @@ from app.api.common import ALWAYS, BODY
 from app.api.models import evolution as models
 from app.api.operations import Operations, Returns
 from app.api.rendering import json_answer
-from app.catalog import rules
+from app.catalog import strictness
 from app.catalog.context import Context
+from app.edge.answer import Answer, no_content
 from app.errors import BadRequest
+from app.iceberg.json import codec
 from app.rules import Severity, Waiver
-from app.spec import codec
-from app.web.answer import Answer, no_content
 
 routes = Operations("Evolution", ALWAYS)
 ONE = "/icekeel/v1/{warehouse}/namespaces/{namespace}/tables/{table}/evolution"
@@ -62,7 +62,7 @@ async def set_policy(request: Request) -> Answer:
         raise BadRequest(f"Invalid scope: {scope} (use {' or '.join(_SCOPES)})")
     if "severity" not in body:
         raise BadRequest("Missing field: severity (null takes an earlier setting back)")
-    await rules.set_policy(
+    await strictness.set_policy(
         ctx,
         reading.caller(request, raw),
         warehouse,
@@ -84,7 +84,7 @@ async def set_policy(request: Request) -> Answer:
 )
 async def list_waivers(request: Request) -> Answer:
     """List the waivers of a table."""
-    found = await rules.list_waivers(reading.context(request), *_table(request))
+    found = await strictness.list_waivers(reading.context(request), *_table(request))
     newest_first = sorted(found, key=lambda waiver: (-waiver.granted_at_ms, waiver.waiver_id))
     return json_answer({"waivers": [_waiver(waiver) for waiver in newest_first]})
 
@@ -105,7 +105,7 @@ async def grant_waiver(request: Request) -> Answer:
     """
     body, raw = await reading.own_body(request, models.WaiverRequest)
     lifetime_s = codec.optional_int64(body, "expires-in-seconds")
-    waiver = await rules.grant_waiver(
+    waiver = await strictness.grant_waiver(
         reading.context(request),
         reading.caller(request, raw),
         *_table(request),
@@ -129,7 +129,7 @@ async def revoke_waiver(request: Request) -> Answer:
     waiver_id = reading.query(request).get("waiver-id")
     if not waiver_id:
         raise BadRequest("Missing query parameter: waiver-id")
-    await rules.revoke_waiver(reading.context(request), reading.caller(request), *_table(request), waiver_id)
+    await strictness.revoke_waiver(reading.context(request), reading.caller(request), *_table(request), waiver_id)
     return no_content()
 
 
@@ -138,11 +138,11 @@ def _table(request: Request) -> tuple[str, tuple[str, ...], str]:
 
 
 async def _policy(ctx: Context, warehouse: str, levels: tuple[str, ...], name: str) -> Answer:
-    held = await rules.table_policy(ctx, warehouse, levels, name)
+    held = await strictness.table_policy(ctx, warehouse, levels, name)
     return json_answer({"rules": [_effective(entry) for entry in held]})
 
 
-def _effective(entry: rules.Strictness) -> dict[str, object]:
+def _effective(entry: strictness.Strictness) -> dict[str, object]:
     rule, chosen = entry.rule, entry.settings[-1].severity if entry.settings else None
     out: dict[str, object] = {
         "code": rule.code,

@@ -10,11 +10,11 @@ from app import errors
 from app.api import reading
 from app.api.operations import Operations, Returns
 from app.api.rendering import json_answer
-from app.catalog import standings, warehouses
+from app.catalog import table_ranking, warehouses
+from app.edge.answer import Answer
+from app.edge.metrics import Metrics
 from app.errors import dotted
 from app.ports import Standing, Tabular
-from app.web.answer import Answer
-from app.web.metrics import Metrics
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -69,9 +69,9 @@ async def ready(request: Request) -> Answer:
 async def metrics(request: Request) -> Answer:
     """Show the numbers of this process."""
     found: Metrics = request.app.state.metrics
-    rows = await standings.leaders(reading.context(request))
+    rows = await table_ranking.leaders(reading.context(request))
     for name, (text, order, unit) in _TABLE_GAUGES.items():
-        found.series(name, text, [(_names(row), standings.value(row, order) / unit) for row in rows])
+        found.series(name, text, [(_names(row), table_ranking.value(row, order) / unit) for row in rows])
     return Answer(200, found.render(), content_type=PROMETHEUS)
 
 

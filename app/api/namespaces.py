@@ -11,11 +11,11 @@ from app.api.models import wire
 from app.api.operations import Operations, Returns
 from app.api.rendering import json_answer
 from app.catalog import namespaces
-from app.catalog.answers import Listed, NamespaceView
+from app.catalog.results import Listed, NamespaceView
+from app.edge.answer import Answer, no_content
+from app.edge.raw_path import decode_segment
 from app.errors import BadRequest, NoSuchNamespace
-from app.spec import codec
-from app.web.answer import Answer, no_content
-from app.web.paths import decode_segment
+from app.iceberg.json import codec
 
 routes = Operations("Namespaces", ALWAYS)
 ALL, ONE = "/v1/{prefix}/namespaces", "/v1/{prefix}/namespaces/{namespace}"

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from app.api.errors import STATUSES
 from app.api.models.wire import ErrorResponse
-from app.web.route import Endpoint, LeanRoute
+from app.edge.route import Endpoint, LeanRoute
 
 Handler = TypeVar("Handler", bound=Endpoint)
 

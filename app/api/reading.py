@@ -9,16 +9,16 @@ from functools import lru_cache
 from starlette.requests import Request
 
 from app.api.models.metadata import Shape
+from app.catalog.contention import Peer
 from app.catalog.context import Caller, Context
 from app.catalog.pages import EVERYTHING, PageRequest
-from app.catalog.turns import Peer
+from app.edge.bodies import read_body
+from app.edge.callers import client_of, is_iceberg_java
+from app.edge.guard import PRINCIPAL
+from app.edge.metrics import Metrics
+from app.edge.raw_path import decode_levels, decode_query, decode_segment
 from app.errors import BadRequest, dotted
-from app.spec import codec
-from app.web.bodies import read_body
-from app.web.callers import client_of, is_iceberg_java
-from app.web.guard import PRINCIPAL
-from app.web.metrics import Metrics
-from app.web.paths import decode_levels, decode_query, decode_segment
+from app.iceberg.json import codec
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 # Headers that say: this connection is a proxy's.

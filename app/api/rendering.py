@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from app.catalog.answers import Committed, Listed, LoadedTable, LoadedView, NotModified
+from app.catalog.results import Committed, Listed, LoadedTable, LoadedView, NotModified
+from app.edge.answer import NOT_MODIFIED, Answer
+from app.iceberg.json.chunked_text import Deflated, Text
 from app.ports import Levels
 from app.rules import Finding
-from app.spec.text import Deflated, Text
-from app.web.answer import NOT_MODIFIED, Answer
 
 _encode = msgspec.json.Encoder().encode
 _FINDINGS_HEADER = "Icekeel-Findings"

@@ -10,8 +10,8 @@ from app.api.common import ALWAYS
 from app.api.models.evolution import RuleList, RulePage
 from app.api.operations import Operations, Returns
 from app.api.rendering import json_answer
-from app.evolution.registry import RULES, catalogue, entry
-from app.web.answer import Answer
+from app.edge.answer import Answer
+from app.evolution.rules.registry import RULES, catalogue, entry
 
 routes = Operations("Rules", ALWAYS)
 

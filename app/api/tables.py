@@ -10,18 +10,18 @@ from app.api.common import ALWAYS, BODY, CHANGE, COMMIT
 from app.api.models import wire
 from app.api.operations import Operations, Returns
 from app.api.rendering import commit_answer, identifiers_answer, table_answer
-from app.catalog import codings, commits, metrics, tables
-from app.catalog.answers import Committed, LoadedTable
-from app.catalog.turns import Peer
-from app.spec import codec
-from app.spec.partition import parse_unbound_partition_spec
-from app.spec.requirement import parse_table_requirements
-from app.spec.schema import parse_schema
-from app.spec.sort import parse_sort_order
-from app.spec.update import parse_table_updates
-from app.web.answer import Answer, no_content
-from app.web.codings import accepts_gzip
-from app.web.recall import repeated
+from app.catalog import commits, content_encoding, metrics, tables
+from app.catalog.contention import Peer
+from app.catalog.results import Committed, LoadedTable
+from app.edge.accept_encoding import accepts_gzip
+from app.edge.answer import Answer, no_content
+from app.edge.recall import repeated
+from app.iceberg.json import codec
+from app.iceberg.partition import parse_unbound_partition_spec
+from app.iceberg.requirement import parse_table_requirements
+from app.iceberg.schema import parse_schema
+from app.iceberg.sort import parse_sort_order
+from app.iceberg.update import parse_table_updates
 
 routes = Operations("Tables", ALWAYS)
 ALL = "/v1/{prefix}/namespaces/{namespace}/tables"
@@ -299,8 +299,8 @@ async def rename_table(request: Request) -> Answer:
 
 
 async def _coded(request: Request, table: LoadedTable) -> LoadedTable:
-    return await codings.loaded(reading.context(request), table) if accepts_gzip(request) else table
+    return await content_encoding.loaded(reading.context(request), table) if accepts_gzip(request) else table
 
 
 async def _coded_commit(request: Request, table: Committed) -> Committed:
-    return await codings.committed(reading.context(request), table) if accepts_gzip(request) else table
+    return await content_encoding.committed(reading.context(request), table) if accepts_gzip(request) else table

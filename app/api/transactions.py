@@ -10,10 +10,10 @@ from app.api.common import ALWAYS, BODY, CHANGE, COMMIT
 from app.api.models import wire
 from app.api.operations import Operations, Returns
 from app.catalog import commits
-from app.spec import codec
-from app.spec.requirement import parse_table_requirements
-from app.spec.update import parse_table_updates
-from app.web.answer import Answer, no_content
+from app.edge.answer import Answer, no_content
+from app.iceberg.json import codec
+from app.iceberg.requirement import parse_table_requirements
+from app.iceberg.update import parse_table_updates
 
 routes = Operations("Transactions", ALWAYS)
 

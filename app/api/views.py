@@ -11,12 +11,12 @@ from app.api.models import wire
 from app.api.operations import Operations, Returns
 from app.api.rendering import identifiers_answer, view_answer
 from app.catalog import views
-from app.spec import codec
-from app.spec.requirement import parse_view_requirements
-from app.spec.schema import parse_schema
-from app.spec.update import parse_view_updates
-from app.spec.view_version import view_version_from_json
-from app.web.answer import Answer, no_content
+from app.edge.answer import Answer, no_content
+from app.iceberg.json import codec
+from app.iceberg.requirement import parse_view_requirements
+from app.iceberg.schema import parse_schema
+from app.iceberg.update import parse_view_updates
+from app.iceberg.view_version import view_version_from_json
 
 routes = Operations("Views", ALWAYS)
 ALL = "/v1/{prefix}/namespaces/{namespace}/views"

@@ -13,9 +13,9 @@ from app.api.models.warehouses import WarehouseList, WarehouseModel, WarehousePa
 from app.api.operations import Operations, Returns
 from app.api.rendering import json_answer
 from app.catalog import storage, warehouses
+from app.edge.answer import Answer, no_content
+from app.iceberg.json import codec
 from app.ports import Warehouse
-from app.spec import codec
-from app.web.answer import Answer, no_content
 
 routes = Operations("Warehouses", ALWAYS)
 ALL = "/icekeel/v1/warehouses"

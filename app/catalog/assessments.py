@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from app.catalog.outlook import Outlook, outlook
-from app.evolution.diff import SchemaDiff, diff
+from app.evolution.engine.diff import SchemaDiff, diff
+from app.iceberg.ref import SnapshotRef, ref_to_json
+from app.iceberg.table import TableMetadata
 from app.rules import Finding
-from app.spec.ref import SnapshotRef, ref_to_json
-from app.spec.table import TableMetadata
 
 Outcome = Literal["compatible", "incompatible", "not-checked"]
 

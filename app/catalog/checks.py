@@ -9,12 +9,12 @@ from typing import Any
 from app.catalog import judgement, places, warehouses
 from app.catalog.context import Context
 from app.catalog.judgement import Scope
-from app.commit import tables as commit_tables
-from app.evolution.diff import diff
+from app.evolution.engine.diff import diff
+from app.iceberg.table import TableMetadata
+from app.iceberg.update import TableUpdate
+from app.metadata import tables as commit_tables
 from app.ports import Levels
 from app.rules import Verdict
-from app.spec.table import TableMetadata
-from app.spec.update import TableUpdate
 
 
 @dataclass(frozen=True, slots=True)

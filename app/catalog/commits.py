@@ -11,22 +11,31 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.catalog import drafts, judgement, locations, namespaces, places, replays, versions, warehouses
-from app.catalog.answers import Committed
+from app.catalog import (
+    drafts,
+    idempotency,
+    judgement,
+    locations,
+    namespaces,
+    places,
+    versions,
+    warehouses,
+)
 from app.catalog.context import Caller, Context
-from app.catalog.documents import Document, aside, table_text
 from app.catalog.drafts import Draft
+from app.catalog.idempotency import Key, Outcome
 from app.catalog.journal import scribe
 from app.catalog.judgement import Scope
-from app.catalog.replays import Key, Outcome
-from app.commit import requirements as commit_requirements
-from app.commit import tables as commit_tables
+from app.catalog.metadata_cache import CachedMetadata, aside, table_text
+from app.catalog.results import Committed
 from app.errors import AlreadyExists, BadRequest, CommitFailed, NoSuchTable, NotFound, SwapLost
+from app.iceberg import names
+from app.iceberg.requirement import TableRequirement
+from app.iceberg.table import TableMetadata
+from app.iceberg.update import TableUpdate
+from app.metadata import requirements as commit_requirements
+from app.metadata import tables as commit_tables
 from app.ports import Columns, Levels, Namespace, Tabular, Warehouse
-from app.spec import names
-from app.spec.requirement import TableRequirement
-from app.spec.table import TableMetadata
-from app.spec.update import TableUpdate
 
 # What a snapshot adds to a document, roughly: enough to tell heavy work from light before a text is put together.
 _SNAPSHOT_BYTES = 500
@@ -80,9 +89,9 @@ async def commit_table(
 
     async def again(outcome: Outcome) -> Committed:
         version = await versions.recorded(ctx, home, levels, name, outcome)
-        return versions.committed(home, version, replays.findings_of(outcome))
+        return versions.committed(home, version, idempotency.findings_of(outcome))
 
-    return await replays.once(ctx, caller, home, act, again)
+    return await idempotency.once(ctx, caller, home, act, again)
 
 
 async def commit_transaction(ctx: Context, caller: Caller, warehouse: str, changes: Sequence[TableChange]) -> None:
@@ -98,7 +107,7 @@ async def commit_transaction(ctx: Context, caller: Caller, warehouse: str, chang
             raise BadRequest("Invalid transaction: no table changes")
         await land(ctx, caller, home, changes, key, lambda _: {})
 
-    await replays.once(ctx, caller, home, act, replays.nothing)
+    await idempotency.once(ctx, caller, home, act, idempotency.nothing)
 
 
 def columns_of(metadata: TableMetadata, schema_changed_at_ms: int | None) -> Columns:
@@ -185,7 +194,7 @@ async def _draft(ctx: Context, caller: Caller, home: Warehouse, entries: Sequenc
     return await _next_version(ctx, caller, home, row, document.metadata, applied)
 
 
-async def _base(ctx: Context, home: Warehouse, row: Tabular) -> Document[TableMetadata]:
+async def _base(ctx: Context, home: Warehouse, row: Tabular) -> CachedMetadata[TableMetadata]:
     """The document that the row names. SwapLost when it was trimmed because the pointer has moved on since."""
     objects = ctx.objects.of(home)
     try:
@@ -295,7 +304,7 @@ async def _new_roots(
     return await locations.roots(ctx, home, metadata.location, metadata.properties)
 
 
-def _unchanged(row: Tabular, document: Document[TableMetadata]) -> Draft:
+def _unchanged(row: Tabular, document: CachedMetadata[TableMetadata]) -> Draft:
     return Draft(
         kind="table",
         levels=row.namespace,
@@ -309,9 +318,9 @@ def _unchanged(row: Tabular, document: Document[TableMetadata]) -> Draft:
     )
 
 
-async def rendered(metadata: TableMetadata) -> Document[TableMetadata]:
+async def rendered(metadata: TableMetadata) -> CachedMetadata[TableMetadata]:
     weight = metadata.snapshots.loose * _SNAPSHOT_BYTES
-    return Document(await aside(weight, table_text, metadata), metadata)
+    return CachedMetadata(await aside(weight, table_text, metadata), metadata)
 
 
 def _afterwards(ctx: Context, caller: Caller, home: Warehouse, made: Sequence[Draft]) -> None:

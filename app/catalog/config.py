@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from app.catalog import storage, warehouses
-from app.catalog.answers import CatalogConfig
 from app.catalog.context import Context
+from app.catalog.results import CatalogConfig
 from app.ports import Warehouse
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from app.catalog.documents import Documents
-from app.catalog.lines import Lines
-from app.catalog.observations import Observations
+from app.catalog.contention import Contention, Peer
+from app.catalog.keyed_locks import KeyedLocks
+from app.catalog.metadata_cache import MetadataCache
 from app.catalog.tasks import Tasks
-from app.catalog.turns import Peer, Turns
+from app.catalog.usage import Usage
 from app.ports import Clock, Ids, ObjectStores, Store, Tabular, Warehouse
 
 ANONYMOUS = "anonymous"
@@ -49,11 +49,11 @@ class Limits:
 class Caches:
     """What one process remembers. Losing all of it costs time, never truth."""
 
-    documents: Documents = field(default_factory=Documents)
-    lines: Lines = field(default_factory=Lines)
-    keys: Lines = field(default_factory=Lines)
-    turns: Turns = field(default_factory=Turns)
-    observations: Observations = field(default_factory=Observations)
+    documents: MetadataCache = field(default_factory=MetadataCache)
+    lines: KeyedLocks = field(default_factory=KeyedLocks)
+    keys: KeyedLocks = field(default_factory=KeyedLocks)
+    turns: Contention = field(default_factory=Contention)
+    observations: Usage = field(default_factory=Usage)
     tasks: Tasks = field(default_factory=Tasks)
     warehouses: dict[str, tuple[float, Warehouse]] = field(default_factory=dict)
     leaders: tuple[float, tuple[Tabular, ...]] = (0.0, ())

@@ -12,13 +12,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from app.catalog import locations, units
+from app.catalog import commit_point, locations
+from app.catalog.commit_point import Landed
 from app.catalog.context import Context
-from app.catalog.documents import Document, aside
-from app.catalog.replays import Key, Outcome
-from app.catalog.units import Landed
+from app.catalog.idempotency import Key, Outcome
+from app.catalog.metadata_cache import CachedMetadata, aside
 from app.errors import CommitStateUnknown, CorruptMetadata, IcekeelError, NotFound, ObjectExists
 from app.events import AnyEvent
+from app.iceberg import metadata_file
+from app.iceberg.json.chunked_text import Text
+from app.iceberg.table import TableMetadata
+from app.iceberg.view import ViewMetadata
 from app.ports import (
     AppendJournal,
     Columns,
@@ -33,10 +37,6 @@ from app.ports import (
     WriteOp,
 )
 from app.rules import Finding, Waiver
-from app.spec import metadata_file
-from app.spec.table import TableMetadata
-from app.spec.text import Text
-from app.spec.view import ViewMetadata
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class Draft:
     uuid: str
     location: str
     file: str
-    document: Document[TableMetadata] | Document[ViewMetadata]
+    document: CachedMetadata[TableMetadata] | CachedMetadata[ViewMetadata]
     columns: Columns
     registered: bool = False
     exclusive: bool = False
@@ -93,14 +93,14 @@ async def publish(ctx: Context, warehouse: Warehouse, drafts: Sequence[Draft], k
     changed = [draft for draft in drafts if draft.changed]
     objects = ctx.objects.of(warehouse)
     if not changed:
-        await units.land(ctx, (), key, outcome)
+        await commit_point.land(ctx, (), key, outcome)
         return
     written = [draft for draft in changed if not draft.registered]
     await _write_files(ctx, objects, written)
 
     try:
         unit = _unit(warehouse, changed, ctx.clock.now_ms())
-        await units.land(ctx, unit, key, outcome, _trace(ctx, objects, changed))
+        await commit_point.land(ctx, unit, key, outcome, _trace(ctx, objects, changed))
     except CommitStateUnknown:
         raise
     except IcekeelError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.spec.text import Chunk, Text
+from app.iceberg.json.chunked_text import Chunk, Text
 
 
 class _Held:

@@ -9,10 +9,10 @@ from typing import TypedDict
 from app import events
 from app.catalog.context import Caller, Context
 from app.events import AnyEvent
-from app.evolution.diff import diff
+from app.evolution.engine.diff import diff
+from app.iceberg.table import TableMetadata
 from app.ports import Kind, Levels, Warehouse
 from app.rules import Finding, Waiver
-from app.spec.table import TableMetadata
 
 
 class _Head(TypedDict):

@@ -9,13 +9,13 @@ from typing import Final
 from app.catalog import inheritance
 from app.catalog.context import Context
 from app.errors import CommitFailed, EvolutionRefused
-from app.evolution.change import Evidence
-from app.evolution.judge import judge
-from app.evolution.policy import policy_from
-from app.evolution.registry import RULES
+from app.evolution.engine.change import Evidence
+from app.evolution.engine.judge import judge
+from app.evolution.engine.policy import policy_from
+from app.evolution.rules.registry import RULES
+from app.iceberg.table import TableMetadata
 from app.ports import Levels, Namespace, PolicySetting, Tabular
 from app.rules import Policy, Severity, Verdict
-from app.spec.table import TableMetadata
 
 # What has no fault under this policy has none under any.
 _STRICTEST: Final = Policy(set_by_api={rule.code: Severity.ERROR for rule in RULES})

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from app.catalog import codings, etags, places, warehouses
-from app.catalog.answers import LoadedTable, NotModified
+from app.catalog import content_encoding, etags, places, warehouses
 from app.catalog.config import client_config
+from app.catalog.contention import Peer
 from app.catalog.context import Caller, Context
-from app.catalog.turns import Peer
+from app.catalog.results import LoadedTable, NotModified
 from app.errors import BadRequest, NotFound, ObjectMissing
 from app.ports import Levels, Pointer, Warehouse
 
@@ -117,10 +117,10 @@ class TableLoad:
                 data = await documents.refs_only(objects, file, limit, uuid=pointer.uuid)
             ready = LoadedTable(file, data, seen.config, seen.tag)
             documents.keep_ready(file, document, ready)
-        if self._gzip and codings.is_large(ready):
+        if self._gzip and content_encoding.is_large(ready):
             packed = document.ready.get(etags.of_gzip(seen.tag))
             if packed is None:
-                packed = await codings.loaded(ctx, ready)
+                packed = await content_encoding.loaded(ctx, ready)
                 documents.keep_ready(file, document, packed)
             return packed
         return ready

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from app.catalog.context import Context
 from app.errors import BadRequest, Forbidden, ValidationFailed
+from app.iceberg import location as spec_location
 from app.ports import Levels, Namespace, Objects, Warehouse
-from app.spec import location as spec_location
 
 SETTING = "ICEKEEL_ALLOWED_LOCATIONS"
 LOCATION = "location"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from app.catalog import places, warehouses
 from app.catalog.context import Caller, Context
+from app.iceberg.json import codec
+from app.iceberg.json.codec import Json
 from app.ports import Levels, Report
-from app.spec import codec
-from app.spec.codec import Json
 
 _KIND_CHARS = 64
 

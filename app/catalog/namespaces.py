@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from app.catalog import locations, pages, replays, units, warehouses
-from app.catalog.answers import Listed, NamespaceView, PropertiesResult
+from app.catalog import commit_point, idempotency, locations, pages, warehouses
 from app.catalog.context import Caller, Context
+from app.catalog.idempotency import Key
 from app.catalog.pages import EVERYTHING, PageRequest
-from app.catalog.replays import Key
+from app.catalog.results import Listed, NamespaceView, PropertiesResult
 from app.errors import BadRequest, NoSuchNamespace, Unprocessable
-from app.evolution.policy import misspelt
+from app.evolution.engine.policy import misspelt
+from app.iceberg import names
 from app.ports import CreateNamespace, DropNamespace, Levels, Namespace, UpdateNamespace, Warehouse
-from app.spec import names
 
 
 async def list_namespaces(
@@ -46,10 +46,10 @@ async def create_namespace(
         op = CreateNamespace(warehouse=home.name, levels=levels, properties=dict(properties), now_ms=ctx.clock.now_ms())
         created = Namespace(namespace_id=0, warehouse=home.name, levels=levels, properties=op.properties)
         answer = await _shown(ctx, home, created)
-        await units.land(ctx, [op], key, {})
+        await commit_point.land(ctx, [op], key, {})
         return answer
 
-    return await replays.once(ctx, caller, home, act, lambda _: load_namespace(ctx, warehouse, levels))
+    return await idempotency.once(ctx, caller, home, act, lambda _: load_namespace(ctx, warehouse, levels))
 
 
 async def load_namespace(ctx: Context, warehouse: str, levels: Levels) -> NamespaceView:
@@ -91,13 +91,13 @@ async def update_properties(
         op = UpdateNamespace(
             warehouse=home.name, levels=levels, updates=dict(updates), removals=gone, now_ms=ctx.clock.now_ms()
         )
-        await units.land(ctx, [op], key, {"removed": result.removed, "missing": result.missing})
+        await commit_point.land(ctx, [op], key, {"removed": result.removed, "missing": result.missing})
         return result
 
-    async def again(outcome: replays.Outcome) -> PropertiesResult:
+    async def again(outcome: idempotency.Outcome) -> PropertiesResult:
         return PropertiesResult(tuple(updates), tuple(outcome["removed"]), tuple(outcome["missing"]))
 
-    return await replays.once(ctx, caller, home, act, again)
+    return await idempotency.once(ctx, caller, home, act, again)
 
 
 async def drop_namespace(ctx: Context, caller: Caller, warehouse: str, levels: Levels) -> None:
@@ -105,9 +105,9 @@ async def drop_namespace(ctx: Context, caller: Caller, warehouse: str, levels: L
     home = await warehouses.fresh_warehouse(ctx, warehouse)
 
     async def act(key: Key) -> None:
-        await units.land(ctx, [DropNamespace(warehouse=home.name, levels=levels)], key, {})
+        await commit_point.land(ctx, [DropNamespace(warehouse=home.name, levels=levels)], key, {})
 
-    await replays.once(ctx, caller, home, act, replays.nothing)
+    await idempotency.once(ctx, caller, home, act, idempotency.nothing)
 
 
 async def existing(ctx: Context, warehouse: Warehouse, levels: Levels) -> Namespace:

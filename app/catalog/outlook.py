@@ -1,6 +1,6 @@
 """What files written under each retained schema will answer for columns that a change adds or alters.
 
-Pure. It follows the reader's own law (`app.reader.projection`) for files of conforming writers; what single files
+Pure. It follows the reader's own law (`app.projection.projection`) for files of conforming writers; what single files
 hold beyond that, only reading them tells.
 """
 
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from app.errors import SpecError
-from app.evolution.diff import SchemaDiff, Slot
-from app.reader.projection import Answer, Column, Constant, Projection, Unreadable, project
-from app.spec.schema import Schema
-from app.spec.table import TableMetadata
-from app.spec.values import value_to_json
+from app.evolution.engine.diff import SchemaDiff, Slot
+from app.iceberg.schema import Schema
+from app.iceberg.table import TableMetadata
+from app.iceberg.values import value_to_json
+from app.projection.projection import Answer, Column, Constant, Projection, Unreadable, project
 
 Returns = Literal["value", "initial-default", "null", "unreadable"]
 

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 import msgspec
 
-from app.catalog.answers import Listed
 from app.catalog.context import Limits
+from app.catalog.results import Listed
 from app.errors import BadRequest
 from app.ports import Page
 

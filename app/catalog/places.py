@@ -5,8 +5,8 @@ from __future__ import annotations
 from app.catalog import namespaces
 from app.catalog.context import Context
 from app.errors import AlreadyExists, NoSuchTable, NoSuchView
+from app.iceberg import names
 from app.ports import Kind, Levels, Namespace, Pointer, Tabular, Warehouse
-from app.spec import names
 
 
 async def table(ctx: Context, warehouse: Warehouse, levels: Levels, name: str) -> Tabular:

@@ -24,12 +24,12 @@ import msgspec
 from app import events
 from app.catalog import locations, warehouses
 from app.catalog.context import ANONYMOUS, Context
-from app.catalog.documents import TABLE, read_afresh
+from app.catalog.metadata_cache import TABLE, read_afresh
 from app.errors import BadRequest, IcekeelError, NotFound
+from app.iceberg import location as spec_location
+from app.iceberg import names
+from app.iceberg.table import TableMetadata
 from app.ports import AppendJournal, FinishPurgeJob, Objects, ObjectStat, PurgeJob, UpdatePurgeJob, Warehouse
-from app.spec import location as spec_location
-from app.spec import names
-from app.spec.table import TableMetadata
 
 log = logging.getLogger(__name__)
 

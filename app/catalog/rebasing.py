@@ -11,24 +11,31 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from app.catalog import chronicles
+from app.catalog import schema_history
 from app.catalog.context import Context
 from app.catalog.inheritance import Heritage, nearest
 from app.errors import BadRequest, CommitFailed
-from app.evolution.diff import diff
-from app.evolution.editing import Touch, missing
-from app.evolution.operations import Operation, Rename
-from app.evolution.planning import TAG_PROPERTY, Plan, at_schema, plan, requirements_to_json, updates_to_json
-from app.evolution.sketch import shown
+from app.evolution.editing.edit import Touch, missing
+from app.evolution.editing.operations import Operation, Rename
+from app.evolution.editing.plan import (
+    TAG_PROPERTY,
+    Plan,
+    at_schema,
+    plan,
+    requirements_to_json,
+    updates_to_json,
+)
+from app.evolution.editing.schema_builder import shown
+from app.evolution.engine.diff import diff
+from app.iceberg.table import TableMetadata
+from app.iceberg.update import TableUpdate
 from app.ports import Tabular
-from app.spec.table import TableMetadata
-from app.spec.update import TableUpdate
 
 _MOST_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SchemaChange:
     """What somebody wants done to a table.
 
     `base_schema_id`: the schema that the operations were thought of on; None for the present one. `plan_hash`: apply
@@ -41,7 +48,7 @@ class Wish:
     tag: bool | None = None
 
 
-class Otherwise(CommitFailed):
+class OperationsDrifted(CommitFailed):
     """The operations are about something else by now than on the schema `since`. Never leaves `catalog`."""
 
     def __init__(
@@ -68,10 +75,10 @@ class Otherwise(CommitFailed):
         return found
 
 
-class Turn:
+class Rebase:
     """One wish on its way through the states of a table, until one of them takes it."""
 
-    def __init__(self, wish: Wish, namespaces: Heritage) -> None:
+    def __init__(self, wish: SchemaChange, namespaces: Heritage) -> None:
         self._wish = wish
         self._namespaces = namespaces
         self._first: Plan | None = None
@@ -91,11 +98,11 @@ class Turn:
         except BadRequest as fault:
             if first is None or not moved_on:
                 raise
-            otherwise = Otherwise(first.base_schema_id, base, self._wish.operations, first.touches)
+            otherwise = OperationsDrifted(first.base_schema_id, base, self._wish.operations, first.touches)
             otherwise.fault = fault.message
             raise otherwise from None
         if first is not None and (lost := missing(first.touches, made.touches)):
-            raise Otherwise(first.base_schema_id, base, self._wish.operations, lost)
+            raise OperationsDrifted(first.base_schema_id, base, self._wish.operations, lost)
         wanted = self._wish.plan_hash
         if wanted is not None and wanted != made.digest:
             raise CommitFailed(
@@ -141,7 +148,7 @@ class Turn:
         return plan(base, self._wish.operations, tag_before_drop=tag)
 
 
-async def what_happened(ctx: Context, row: Tabular, otherwise: Otherwise) -> CommitFailed:
+async def what_happened(ctx: Context, row: Tabular, otherwise: OperationsDrifted) -> CommitFailed:
     """The conflict in words: which column the operations were about, what became of it, and who did that."""
     told = [_told(change, chapter) for chapter, change in await _relevant(ctx, row, otherwise)]
     if not told:
@@ -156,18 +163,18 @@ async def what_happened(ctx: Context, row: Tabular, otherwise: Otherwise) -> Com
 
 
 async def _relevant(
-    ctx: Context, row: Tabular, otherwise: Otherwise
-) -> list[tuple[chronicles.Chapter, dict[str, Any]]]:
+    ctx: Context, row: Tabular, otherwise: OperationsDrifted
+) -> list[tuple[schema_history.Chapter, dict[str, Any]]]:
     concerns = _Concerns(otherwise)
     return [
         (chapter, dict(change))
-        for chapter in await chronicles.since(ctx, row, otherwise.since)
+        for chapter in await schema_history.since(ctx, row, otherwise.since)
         for change in chapter.changes
         if concerns.about(change)
     ]
 
 
-def _difference(otherwise: Otherwise) -> list[dict[str, Any]]:
+def _difference(otherwise: OperationsDrifted) -> list[dict[str, Any]]:
     before = otherwise.base.schemas.get(otherwise.since)
     concerns = _Concerns(otherwise)
     return [change for change in diff(before, otherwise.base.schema).to_json() if concerns.about(change)]
@@ -176,7 +183,7 @@ def _difference(otherwise: Otherwise) -> list[dict[str, Any]]:
 class _Concerns:
     """Which changes the operations of a failed rebase care about: their columns, and the names they give."""
 
-    def __init__(self, otherwise: Otherwise) -> None:
+    def __init__(self, otherwise: OperationsDrifted) -> None:
         self._ids = {touch.field_id for touch in otherwise.lost if touch.field_id is not None}
         self._everything = any(touch.field_id is None for touch in otherwise.lost)
         self._names = set(otherwise.names)
@@ -185,7 +192,7 @@ class _Concerns:
         return self._everything or change.get("field-id") in self._ids or change.get("path") in self._names
 
 
-def _told(change: Mapping[str, Any], chapter: chronicles.Chapter | None) -> str:
+def _told(change: Mapping[str, Any], chapter: schema_history.Chapter | None) -> str:
     """`column sku (field 2) was renamed from sku to article by alice (spark 3.5) at 2026-01-02 03:04:05Z`."""
     what = str(change["change"]).replace("-", " ")
     text = f"field {change['field-id']}"

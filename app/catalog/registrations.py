@@ -8,27 +8,27 @@ from dataclasses import replace
 from app.catalog import (
     commits,
     drafts,
+    idempotency,
     judgement,
     locations,
     namespaces,
     places,
-    replays,
     tabulars,
     versions,
     warehouses,
 )
-from app.catalog.answers import Committed, LoadedTable
 from app.catalog.context import Caller, Context
-from app.catalog.documents import Document, Form, read_afresh, table_text
 from app.catalog.drafts import Draft
+from app.catalog.idempotency import Key, Outcome
 from app.catalog.journal import scribe
 from app.catalog.judgement import Scope
-from app.catalog.replays import Key, Outcome
+from app.catalog.metadata_cache import CachedMetadata, Form, read_afresh, table_text
+from app.catalog.results import Committed, LoadedTable
 from app.errors import AlreadyExists, CommitFailed, IcekeelError, SpecError, SwapLost
+from app.iceberg import names
+from app.iceberg.table import TableMetadata, parse_table_metadata, verify_table_metadata
 from app.ports import Levels, Tabular, Warehouse
 from app.rules import Finding
-from app.spec import names
-from app.spec.table import TableMetadata, parse_table_metadata, verify_table_metadata
 
 log = logging.getLogger(__name__)
 
@@ -68,9 +68,9 @@ async def register_table(
 
     async def again(outcome: Outcome) -> LoadedTable:
         version = await versions.recorded(ctx, home, levels, name, outcome)
-        return versions.loaded(home, version, replays.findings_of(outcome))
+        return versions.loaded(home, version, idempotency.findings_of(outcome))
 
-    return await replays.once(ctx, caller, home, act, again)
+    return await idempotency.once(ctx, caller, home, act, again)
 
 
 async def unregister_table(ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str) -> Committed:
@@ -97,7 +97,7 @@ async def unregister_table(ctx: Context, caller: Caller, warehouse: str, levels:
     async def again(outcome: Outcome) -> Committed:
         return versions.committed(home, await versions.recorded(ctx, home, levels, name, outcome))
 
-    return await replays.once(ctx, caller, home, act, again)
+    return await idempotency.once(ctx, caller, home, act, again)
 
 
 async def _registration(
@@ -143,7 +143,7 @@ def _draft(
     row: Tabular | None,
     uuid: str,
     file: str,
-    document: Document[TableMetadata],
+    document: CachedMetadata[TableMetadata],
     before: TableMetadata | None,
     findings: tuple[Finding, ...],
 ) -> Draft:

@@ -16,8 +16,8 @@ from typing import Final
 
 from app.catalog.storage_options import CLIENT_ENDPOINT, CLIENT_KEYS, check_name
 from app.errors import BadRequest
+from app.iceberg import location as locations
 from app.ports import Warehouse
-from app.spec import location as locations
 
 # Options that a client's own FileIO understands; everything else is the server's business.
 _CLIENT_OPTIONS: Final = ("s3.", "client.", "gcs.", "adls.", "io-impl")

@@ -6,34 +6,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.catalog import (
+    commit_point,
     commits,
     drafts,
+    idempotency,
     locations,
     namespaces,
     pages,
     places,
-    replays,
     tabulars,
-    units,
     versions,
     warehouses,
 )
-from app.catalog.answers import Listed, LoadedTable
 from app.catalog.config import client_config
 from app.catalog.context import Caller, Context
 from app.catalog.drafts import Draft
+from app.catalog.idempotency import Key, Outcome
 from app.catalog.loads import TableLoad
 from app.catalog.pages import EVERYTHING, PageRequest
 from app.catalog.registrations import register_table, unregister_table
-from app.catalog.replays import Key, Outcome
-from app.commit import tables as commit_tables
+from app.catalog.results import Listed, LoadedTable
 from app.errors import AlreadyExists
+from app.iceberg import location as spec_location
+from app.iceberg.partition import UnboundPartitionSpec
+from app.iceberg.schema import Schema
+from app.iceberg.sort import SortOrder
+from app.iceberg.table import TableMetadata
+from app.metadata import tables as commit_tables
 from app.ports import Levels, Namespace, Warehouse
-from app.spec import location as spec_location
-from app.spec.partition import UnboundPartitionSpec
-from app.spec.schema import Schema
-from app.spec.sort import SortOrder
-from app.spec.table import TableMetadata
 
 __all__ = [
     "TableLoad",
@@ -99,9 +99,9 @@ async def create_table(
         if "staged" in outcome:
             return LoadedTable(None, outcome["staged"].encode(), client_config(home))
         version = await versions.recorded(ctx, home, levels, request.name, outcome)
-        return versions.loaded(home, version, replays.findings_of(outcome))
+        return versions.loaded(home, version, idempotency.findings_of(outcome))
 
-    return await replays.once(ctx, caller, home, act, again)
+    return await idempotency.once(ctx, caller, home, act, again)
 
 
 async def table_exists(ctx: Context, warehouse: str, levels: Levels, name: str) -> None:
@@ -118,7 +118,7 @@ async def drop_table(
     async def act(key: Key) -> None:
         await tabulars.drop(ctx, caller, home, "table", levels, name, key, purge=purge)
 
-    await replays.once(ctx, caller, home, act, replays.nothing)
+    await idempotency.once(ctx, caller, home, act, idempotency.nothing)
 
 
 async def rename_table(
@@ -130,7 +130,7 @@ async def rename_table(
     async def act(key: Key) -> None:
         await tabulars.rename(ctx, caller, home, "table", source, target, key)
 
-    await replays.once(ctx, caller, home, act, replays.nothing)
+    await idempotency.once(ctx, caller, home, act, idempotency.nothing)
 
 
 async def _new_metadata(ctx: Context, home: Warehouse, namespace: Namespace, request: TableRequest) -> TableMetadata:
@@ -153,5 +153,5 @@ async def _new_metadata(ctx: Context, home: Warehouse, namespace: Namespace, req
 async def _stage(ctx: Context, home: Warehouse, draft: Draft, key: Key) -> LoadedTable:
     """Hand the document out without storing it; on local disks its metadata folder is there from now on."""
     await ctx.objects.of(home).prepare(draft.file.rsplit("/", 1)[0])
-    await units.land(ctx, (), key, {"staged": draft.document.data.decode()})
+    await commit_point.land(ctx, (), key, {"staged": draft.document.data.decode()})
     return LoadedTable(None, draft.document.data, client_config(home), None, draft.findings)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.catalog import places, units
+from app.catalog import commit_point, places
 from app.catalog.context import Caller, Context
+from app.catalog.idempotency import Key, Outcome
 from app.catalog.journal import scribe
-from app.catalog.replays import Key, Outcome
 from app.errors import CommitFailed, SwapLost
+from app.iceberg import names
 from app.ports import (
     AddPurgeJob,
     AppendJournal,
@@ -20,7 +21,6 @@ from app.ports import (
     Warehouse,
     WriteOp,
 )
-from app.spec import names
 
 CROWDED = "Too many concurrent changes of this name; nothing was changed. Try again."
 
@@ -77,7 +77,7 @@ async def remove(
         *besides,
         AppendJournal(event=gone),
     ]
-    await units.land(ctx, unit, key, outcome)
+    await commit_point.land(ctx, unit, key, outcome)
 
 
 async def rename(
@@ -100,7 +100,7 @@ async def rename(
         RenameTabular(warehouse=warehouse.name, kind=kind, source=source, target=target, now_ms=ctx.clock.now_ms()),
         AppendJournal(event=pen.renamed(kind, target)),
     ]
-    await units.land(ctx, unit, key, {})
+    await commit_point.land(ctx, unit, key, {})
 
 
 def _purge_job(row: Tabular, now_ms: int) -> AddPurgeJob:

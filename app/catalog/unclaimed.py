@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 
 from app.catalog import locations, warehouses
 from app.catalog.context import Context
-from app.catalog.history_chain import key_of
+from app.catalog.metadata_history import key_of
 from app.catalog.sweep import every_row
 from app.errors import ObjectMissing, PayloadTooLarge, SpecError
+from app.iceberg import metadata_file
+from app.iceberg.json import codec
 from app.ports import Objects, ObjectStat, Warehouse
-from app.spec import codec, metadata_file
 
 _LOOKED_AT = 10_000
 """Files of one unclaimed folder that are looked at; one that holds more is no leftover of a create."""

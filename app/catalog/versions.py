@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.catalog import etags, locations, places, replays
-from app.catalog.answers import Committed, LoadedTable
+from app.catalog import etags, idempotency, locations, places
 from app.catalog.config import client_config
 from app.catalog.context import Context
 from app.catalog.drafts import Draft
-from app.catalog.replays import Outcome
+from app.catalog.idempotency import Outcome
+from app.catalog.results import Committed, LoadedTable
 from app.errors import BadRequest, NotFound
+from app.iceberg import location as spec_location
+from app.iceberg.json.chunked_text import Text
+from app.iceberg.metadata_file import METADATA_PATH
 from app.ports import Kind, Levels, Warehouse
 from app.rules import Finding
-from app.spec import location as spec_location
-from app.spec.metadata_file import METADATA_PATH
-from app.spec.text import Text
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ def of(draft: Draft) -> Version:
 
 def outcome(draft: Draft) -> dict[str, Any]:
     """What an idempotency record keeps of an accepted draft: enough to answer again, however large the document."""
-    return {"file": draft.file, "findings": replays.recorded_findings(draft.findings)}
+    return {"file": draft.file, "findings": idempotency.recorded_findings(draft.findings)}
 
 
 async def recorded(

@@ -7,33 +7,33 @@ from dataclasses import dataclass, field
 
 from app.catalog import (
     drafts,
+    idempotency,
     locations,
     namespaces,
     pages,
     places,
-    replays,
     tabulars,
     versions,
     warehouses,
 )
-from app.catalog.answers import Listed, LoadedView
 from app.catalog.config import view_config
 from app.catalog.context import Caller, Context
-from app.catalog.documents import VIEW, Document, read_afresh
 from app.catalog.drafts import Draft
+from app.catalog.idempotency import Key, Outcome
 from app.catalog.journal import scribe
+from app.catalog.metadata_cache import VIEW, CachedMetadata, read_afresh
 from app.catalog.pages import EVERYTHING, PageRequest
-from app.catalog.replays import Key, Outcome
+from app.catalog.results import Listed, LoadedView
 from app.catalog.versions import Version
-from app.commit import requirements as commit_requirements
-from app.commit import views as commit_views
 from app.errors import AlreadyExists, CommitFailed, NotFound, ObjectMissing, SwapLost
+from app.iceberg import location as spec_location
+from app.iceberg.requirement import ViewRequirement
+from app.iceberg.schema import Schema
+from app.iceberg.update import ViewUpdate
+from app.iceberg.view import ViewMetadata, ViewVersion, render_view_metadata
+from app.metadata import requirements as commit_requirements
+from app.metadata import views as commit_views
 from app.ports import Columns, Levels, Namespace, Tabular, Warehouse
-from app.spec import location as spec_location
-from app.spec.requirement import ViewRequirement
-from app.spec.schema import Schema
-from app.spec.update import ViewUpdate
-from app.spec.view import ViewMetadata, ViewVersion, render_view_metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ async def create_view(ctx: Context, caller: Caller, warehouse: str, levels: Leve
         draft = _draft(ctx, caller, home, (levels, request.name), None, file, _rendered(metadata), roots)
         return await _publish_new(ctx, home, draft, key)
 
-    return await replays.once(ctx, caller, home, act, _again(ctx, home, levels, request.name))
+    return await idempotency.once(ctx, caller, home, act, _again(ctx, home, levels, request.name))
 
 
 async def load_view(ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str) -> LoadedView:
@@ -121,7 +121,7 @@ async def replace_view(
                 return _loaded(home, versions.of(draft))
         raise CommitFailed(tabulars.CROWDED)
 
-    return await replays.once(ctx, caller, home, act, _again(ctx, home, levels, name))
+    return await idempotency.once(ctx, caller, home, act, _again(ctx, home, levels, name))
 
 
 async def drop_view(ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str) -> None:
@@ -131,7 +131,7 @@ async def drop_view(ctx: Context, caller: Caller, warehouse: str, levels: Levels
     async def act(key: Key) -> None:
         await tabulars.drop(ctx, caller, home, "view", levels, name, key)
 
-    await replays.once(ctx, caller, home, act, replays.nothing)
+    await idempotency.once(ctx, caller, home, act, idempotency.nothing)
 
 
 async def rename_view(
@@ -143,7 +143,7 @@ async def rename_view(
     async def act(key: Key) -> None:
         await tabulars.rename(ctx, caller, home, "view", source, target, key)
 
-    await replays.once(ctx, caller, home, act, replays.nothing)
+    await idempotency.once(ctx, caller, home, act, idempotency.nothing)
 
 
 async def register_view(
@@ -166,7 +166,7 @@ async def register_view(
         draft = _draft(ctx, caller, home, place, None, metadata_location, document, roots, registered=True)
         return await _publish_new(ctx, home, draft, key)
 
-    return await replays.once(ctx, caller, home, act, _again(ctx, home, levels, name))
+    return await idempotency.once(ctx, caller, home, act, _again(ctx, home, levels, name))
 
 
 async def _publish_new(ctx: Context, home: Warehouse, draft: Draft, key: Key) -> LoadedView:
@@ -227,7 +227,7 @@ def _draft(
     place: tuple[Levels, str],
     row: Tabular | None,
     file: str,
-    document: Document[ViewMetadata],
+    document: CachedMetadata[ViewMetadata],
     roots: tuple[str, ...] | None = None,
     *,
     registered: bool = False,
@@ -261,15 +261,15 @@ def _columns(metadata: ViewMetadata) -> Columns:
     )
 
 
-def _rendered(metadata: ViewMetadata) -> Document[ViewMetadata]:
-    return Document(render_view_metadata(metadata), metadata)
+def _rendered(metadata: ViewMetadata) -> CachedMetadata[ViewMetadata]:
+    return CachedMetadata(render_view_metadata(metadata), metadata)
 
 
 def _loaded(warehouse: Warehouse, version: Version) -> LoadedView:
     return LoadedView(version.file, version.text, view_config(warehouse))
 
 
-def _again(ctx: Context, home: Warehouse, levels: Levels, name: str) -> replays.Again[LoadedView]:
+def _again(ctx: Context, home: Warehouse, levels: Levels, name: str) -> idempotency.Again[LoadedView]:
     async def again(outcome: Outcome) -> LoadedView:
         return _loaded(home, await versions.recorded(ctx, home, levels, name, outcome, "view"))
 

@@ -21,8 +21,8 @@ from app.errors import (
     NoSuchWarehouse,
     SwapLost,
 )
+from app.iceberg import location as locations
 from app.ports import DropWarehouse, PutWarehouse, Warehouse
-from app.spec import location as locations
 
 log = logging.getLogger(__name__)
 

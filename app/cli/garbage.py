@@ -9,12 +9,12 @@ import argparse
 import asyncio
 from collections import Counter
 
-from app.catalog import garbage
-from app.catalog.garbage import Report
+from app.catalog import orphan_files
+from app.catalog.orphan_files import Report
 from app.cli.output import add_format, show
+from app.edge import logs
 from app.main import create_context
 from app.settings import Settings, read_settings
-from app.web import logs
 
 FOUND = 1
 
@@ -27,11 +27,11 @@ def configure(command: argparse.ArgumentParser) -> None:
     command.add_argument("--warehouse", help="look through this one only")
     command.add_argument("--delete", action="store_true", help="delete what is found; without it nothing is changed")
     command.add_argument(
-        "--older-than", type=float, default=garbage.OLDER_THAN_MS / garbage.HOUR_MS, metavar="HOURS",
+        "--older-than", type=float, default=orphan_files.OLDER_THAN_MS / orphan_files.HOUR_MS, metavar="HOURS",
         help="leave younger files alone (default: 24, at least 1)",
     )  # fmt: skip
     command.add_argument(
-        "--limit", type=int, default=garbage.LIMIT, help=f"most files of one run (default: {garbage.LIMIT})"
+        "--limit", type=int, default=orphan_files.LIMIT, help=f"most files of one run (default: {orphan_files.LIMIT})"
     )
     add_format(command)
     command.set_defaults(run=_run)
@@ -49,10 +49,10 @@ async def _collect(settings: Settings, given: argparse.Namespace) -> Report:
     context = create_context(settings)
     try:
         await context.store.open()
-        return await garbage.collect(
+        return await orphan_files.collect(
             context,
             given.warehouse,
-            older_than_ms=int(given.older_than * garbage.HOUR_MS),
+            older_than_ms=int(given.older_than * orphan_files.HOUR_MS),
             limit=given.limit,
             delete=given.delete,
         )

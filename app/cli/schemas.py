@@ -12,9 +12,9 @@ from app.cli.output import show
 from app.cli.subjects import add_subject, subject
 from app.cli.verdicts import FINE, change_line, moment
 from app.errors import NotFound
-from app.evolution.diff import diff
-from app.spec.schema import Schema, schema_to_json
-from app.spec.table import TableMetadata
+from app.evolution.engine.diff import diff
+from app.iceberg.schema import Schema, schema_to_json
+from app.iceberg.table import TableMetadata
 
 FORMATS = ("text", "json", "github")
 

@@ -16,11 +16,11 @@ import uvicorn
 from app import __version__
 from app.cli.stopping import STOPS, LeavingServer
 from app.cli.workers import supervise
+from app.edge import logs
+from app.edge.protocol import Protocol
 from app.errors import BadSettings
 from app.main import check_exposure, create_app, prepare
 from app.settings import Settings, read_settings
-from app.web import logs
-from app.web.protocol import Protocol
 
 COULD_NOT = 2
 _BACKLOG = 2048

@@ -13,23 +13,24 @@ from typing import Any, Protocol
 
 from app.api.assessments import assessment_json, biography_json, chapter_json, plan_json
 from app.catalog.assessments import Assessment, assess
-from app.catalog.chronicles import before_arrival
+from app.catalog.schema_history import before_arrival
 from app.cli.client import DEFAULT_URI, call, evolution_path, table_path
 from app.cli.output import add_format
-from app.commit import requirements as commit_requirements
-from app.commit import tables as commit_tables
 from app.errors import BadRequest, CommitFailed, IcekeelError, NotFound
-from app.evolution.biography import biography
-from app.evolution.change import Evidence
-from app.evolution.judge import judge
-from app.evolution.operations import declare, parse_operations
-from app.evolution.planning import Plan, plan
-from app.evolution.policy import policy_from
-from app.evolution.wanted import is_given, wanted_schema
-from app.spec import codec, metadata_file
-from app.spec.requirement import parse_table_requirements
-from app.spec.table import TableMetadata, parse_table_metadata
-from app.spec.update import TableUpdate, parse_table_updates
+from app.evolution.editing.field_biography import biography
+from app.evolution.editing.operations import declare, parse_operations
+from app.evolution.editing.plan import Plan, plan
+from app.evolution.editing.schema_input import is_given, wanted_schema
+from app.evolution.engine.change import Evidence
+from app.evolution.engine.judge import judge
+from app.evolution.engine.policy import policy_from
+from app.iceberg import metadata_file
+from app.iceberg.json import codec
+from app.iceberg.requirement import parse_table_requirements
+from app.iceberg.table import TableMetadata, parse_table_metadata
+from app.iceberg.update import TableUpdate, parse_table_updates
+from app.metadata import requirements as commit_requirements
+from app.metadata import tables as commit_tables
 
 Value = dict[str, Any]
 

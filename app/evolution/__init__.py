@@ -5,7 +5,7 @@ A rule is one record and one function whose docstring is its manual page; what a
 in `reading` alone, and the rules put it into words. A rule judges only what a commit introduces.
 """
 
-from app.evolution import (
+from app.evolution.rules import (
     defaults,
     formats,
     ids,

@@ -23,10 +23,10 @@ from itertools import islice
 from typing import Final, ParamSpec, TypeVar
 
 from app.errors import BadRequest, Forbidden, ObjectExists, ObjectMissing, ObjectsUnavailable, PayloadTooLarge
+from app.iceberg.location import local_path
 from app.objects.exclusive import name_exclusively
 from app.objects.folders import DurableFolders, sync_folder, within
 from app.ports import Folder, ObjectStat
-from app.spec.location import local_path
 
 LEFTOVER_PREFIX: Final = ".icekeel-"
 LEFTOVER_SUFFIX: Final = ".tmp"

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from app.iceberg.location import is_local, local_path
 from app.objects.local import LocalObjects
 from app.objects.options import check_options
 from app.ports import Folder, Objects, ObjectStat, Warehouse
-from app.spec.location import is_local, local_path
 
 _THREADS: Final = 16
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from app.errors import BadRequest, dotted
+from app.iceberg.location import canonical
 from app.ports import Levels
-from app.spec.location import canonical
 
 SEPARATOR: Final = "\x1f"
 _AFTER_SEPARATOR: Final = "\x20"

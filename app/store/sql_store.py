@@ -32,12 +32,12 @@ from app.store import (
     journals,
     keys,
     namespaces,
-    observations,
     policies,
     purges,
-    standings,
+    table_ranking,
     tabulars,
-    units,
+    transaction,
+    usage,
     waivers,
     warehouses,
 )
@@ -77,7 +77,7 @@ class SqlStore(ABC):
     async def write(self, unit: Sequence[WriteOp]) -> None:
         if unit:
             hidden = [sealed(op, self.sealer) if isinstance(op, PutWarehouse) else op for op in unit]
-            await self.run(partial(units.apply, hidden))
+            await self.run(partial(transaction.apply, hidden))
 
     # --- warehouses and namespaces ---
 
@@ -176,7 +176,7 @@ class SqlStore(ABC):
     ) -> tuple[Tabular, ...]:
         if namespace and not is_path(namespace):
             return ()
-        statement, params = standings.query(warehouse, namespace, by, after, limit)
+        statement, params = table_ranking.query(warehouse, namespace, by, after, limit)
         return _all(tabulars.tabular_of, await self.fetch(statement, params))
 
     async def locations_overlapping(
@@ -228,15 +228,15 @@ class SqlStore(ABC):
         if not (sightings or reports):
             return
         try:
-            await self.run(partial(observations.note, tuple(sightings), tuple(reports)))
+            await self.run(partial(usage.note, tuple(sightings), tuple(reports)))
         except IcekeelError as error:
             log.warning("observations of %d clients were not kept: %s", len(sightings) + len(reports), error.message)
 
     async def sightings(self, table_uuid: str) -> tuple[Sighting, ...]:
-        return _all(observations.sighting_of, await self.fetch(observations.SIGHTINGS, {"table_uuid": table_uuid}))
+        return _all(usage.sighting_of, await self.fetch(usage.SIGHTINGS, {"table_uuid": table_uuid}))
 
     async def reports(self, table_uuid: str) -> tuple[Report, ...]:
-        return _all(observations.report_of, await self.fetch(observations.REPORTS, {"table_uuid": table_uuid}))
+        return _all(usage.report_of, await self.fetch(usage.REPORTS, {"table_uuid": table_uuid}))
 
 
 def _first(decode: Callable[[Row], Decoded], rows: Sequence[Row]) -> Decoded | None:

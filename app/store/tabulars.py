@@ -16,7 +16,7 @@ from app.errors import (
     dotted,
 )
 from app.ports import Columns, CreateTabular, DropTabular, Kind, Levels, RenameTabular, SwapTabular, Tabular
-from app.store import observations, policies, waivers
+from app.store import policies, usage, waivers
 from app.store.json_text import decode_map
 from app.store.paths import ancestors, checked_name, descendants, levels_of, location_key, path_of
 from app.store.program import Call, Lock, Params, Program, Row, Statement
@@ -262,7 +262,7 @@ def drop(op: DropTabular) -> Program[None]:
     warehouse, uuid = found.rows[0]
     yield from policies.forget_table(warehouse, uuid)
     yield from waivers.forget_table(uuid)
-    yield from observations.forget_table(uuid)
+    yield from usage.forget_table(uuid)
 
 
 def rename(op: RenameTabular) -> Program[None]:

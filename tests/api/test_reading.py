@@ -6,8 +6,8 @@ import pytest
 from starlette.requests import Request
 
 from app.api import reading
-from app.catalog.turns import Peer
-from app.web.guard import PRINCIPAL
+from app.catalog.contention import Peer
+from app.edge.guard import PRINCIPAL
 
 
 def request(client: Peer | None, **headers: str) -> Request:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.api.rendering import commit_answer, identifiers_answer, table_answer
-from app.catalog.answers import Committed, Listed, LoadedTable, NotModified
+from app.catalog.results import Committed, Listed, LoadedTable, NotModified
+from app.iceberg.json.chunked_text import Chunk, Text
 from app.rules import Finding, Severity
-from app.spec.text import Chunk, Text
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 

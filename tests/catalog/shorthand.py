@@ -7,13 +7,13 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from app.catalog import commits, namespaces, tables, views
-from app.catalog.answers import Committed, LoadedTable, LoadedView
 from app.catalog.context import Caller
-from app.spec.partition import parse_unbound_partition_spec
-from app.spec.requirement import parse_table_requirements, parse_view_requirements
-from app.spec.schema import parse_schema
-from app.spec.update import parse_table_updates, parse_view_updates
-from app.spec.view import view_version_from_json
+from app.catalog.results import Committed, LoadedTable, LoadedView
+from app.iceberg.partition import parse_unbound_partition_spec
+from app.iceberg.requirement import parse_table_requirements, parse_view_requirements
+from app.iceberg.schema import parse_schema
+from app.iceberg.update import parse_table_updates, parse_view_updates
+from app.iceberg.view import view_version_from_json
 from tests.catalog.world import ALICE, HOME, World
 
 NS = ("shop",)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.catalog import tables
-from app.catalog.answers import Committed
+from app.catalog.results import Committed
 from app.errors import (
     AlreadyExists,
     BadRequest,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.catalog.holdings import Holdings
-from app.spec.text import Chunk, Text
+from app.iceberg.json.chunked_text import Chunk, Text
 
 
 @given(st.lists(st.tuples(st.sampled_from(["hold", "release", "deflate"]), st.integers(0, 9))))

@@ -8,9 +8,9 @@ from collections.abc import Awaitable
 from typing import Any
 
 from app.catalog import etags, tables
-from app.catalog.answers import LoadedTable
+from app.catalog.results import LoadedTable
 from app.errors import CommitFailed, EvolutionRefused, ValidationFailed
-from app.spec.table import TableMetadata
+from app.iceberg.table import TableMetadata
 from tests.catalog.shorthand import (
     NS,
     Json,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from app.catalog import locations
 from app.errors import BadRequest
+from app.iceberg import location as spec_location
 from app.ports import Namespace, Warehouse
-from app.spec import location as spec_location
 from tests.catalog.world import World
 
 

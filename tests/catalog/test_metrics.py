@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.catalog import histories, metrics
-from app.catalog.observations import MAX_REPORTS, Observations
+from app.catalog.usage import MAX_REPORTS, Usage
 from app.errors import BadRequest, NoSuchTable
 from app.events import Created
 from app.ports import Report
@@ -61,7 +61,7 @@ def test_a_report_for_no_table(shop: World) -> None:
 
 def test_the_buffer_is_bounded() -> None:
     """A flood keeps the newest reports and costs no memory; unnamed clients leave no trace."""
-    buffer = Observations()
+    buffer = Usage()
     for number in range(MAX_REPORTS + 10):
         buffer.received(Report(table_uuid="u", kind=str(number), received_at_ms=number, body=b"{}"))
     for number in range(20_000):

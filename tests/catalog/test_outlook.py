@@ -6,10 +6,10 @@ from typing import Any
 
 from app.catalog.assessments import assess, changes
 from app.catalog.outlook import Reading, outlook
-from app.evolution.diff import diff
-from app.evolution.operations import parse_operations
-from app.evolution.planning import plan
-from app.spec.table import TableMetadata
+from app.evolution.editing.operations import parse_operations
+from app.evolution.editing.plan import plan
+from app.evolution.engine.diff import diff
+from app.iceberg.table import TableMetadata
 from tests.evolution.tables import branch, commit, evolve, field, schema, snapshot, struct, table
 
 Json = dict[str, Any]

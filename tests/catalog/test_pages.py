@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.catalog.answers import Listed
 from app.catalog.context import Limits
 from app.catalog.pages import PageRequest, listed
+from app.catalog.results import Listed
 from app.errors import BadRequest
 from app.ports import Page
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.catalog import tables, views
-from app.catalog.answers import Committed, LoadedTable
+from app.catalog.results import Committed, LoadedTable
 from app.errors import AlreadyExists, BadRequest, NoSuchNamespace, NoSuchTable, NotFound
 from app.events import Created, Dropped, SchemaChanged
 from tests.catalog.shorthand import (

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from app.catalog import namespaces, tables
-from app.catalog.answers import LoadedTable, NotModified
 from app.catalog.pages import PageRequest
+from app.catalog.results import LoadedTable, NotModified
 from app.errors import (
     AlreadyExists,
     BadRequest,

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from app.catalog import namespaces, tables, views
-from app.catalog.answers import LoadedView
+from app.catalog.results import LoadedView
 from app.errors import (
     AlreadyExists,
     BadRequest,
@@ -19,10 +19,10 @@ from app.errors import (
     NoSuchView,
     NotFound,
 )
-from app.spec.requirement import parse_view_requirements
-from app.spec.schema import parse_schema
-from app.spec.update import parse_view_updates
-from app.spec.view import view_version_from_json
+from app.iceberg.requirement import parse_view_requirements
+from app.iceberg.schema import parse_schema
+from app.iceberg.update import parse_view_updates
+from app.iceberg.view import view_version_from_json
 from tests.catalog.shorthand import (
     NS,
     create,

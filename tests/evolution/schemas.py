@@ -6,7 +6,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 
-from app.spec.schema import Schema, parse_schema
+from app.iceberg.schema import Schema, parse_schema
 from tests.evolution.tables import Json, list_of, map_of, schema, struct
 
 PRIMITIVES = (

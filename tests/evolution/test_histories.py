@@ -15,8 +15,8 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from app.spec.schema import schema_to_json
-from app.spec.table import TableMetadata
+from app.iceberg.schema import schema_to_json
+from app.iceberg.table import TableMetadata
 from tests.evolution.tables import (
     Json,
     add_snapshot,

@@ -14,10 +14,10 @@ from pyiceberg.table.metadata import TableMetadataV2
 from pyiceberg.table.update.schema import UpdateSchema
 
 from app.errors import IcekeelError
-from app.evolution.operations import parse_operations
-from app.evolution.planning import plan
-from app.spec.schema import parse_schema, schema_to_json
-from app.spec.table import TableMetadata
+from app.evolution.editing.operations import parse_operations
+from app.evolution.editing.plan import plan
+from app.iceberg.schema import parse_schema, schema_to_json
+from app.iceberg.table import TableMetadata
 from tests.evolution.tables import field, list_of, map_of, schema, struct, table
 
 Json = dict[str, Any]

@@ -22,14 +22,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyiceberg.table import StaticTable
 
-from app.evolution.change import Evidence
-from app.evolution.judge import judge
-from app.evolution.registry import RULES
-from app.reader.arrow import read_parquet
+from app.evolution.engine.change import Evidence
+from app.evolution.engine.judge import judge
+from app.evolution.rules.registry import RULES
+from app.iceberg.schema import Schema
+from app.iceberg.table import TableMetadata
+from app.iceberg.types import DateType, StructType, TimestampType
+from app.projection.arrow import read_parquet
 from app.rules import Policy, Severity, Verdict
-from app.spec.schema import Schema
-from app.spec.table import TableMetadata
-from app.spec.types import DateType, StructType, TimestampType
 from tests.evolution.histories.history import Tally, run, run_seed
 from tests.evolution.histories.refusals import SENTENCES, Refusals
 from tests.evolution.histories.world import Judge, Unsound, Unwarranted, World
@@ -48,7 +48,7 @@ from tests.evolution.tables import (
     struct,
     table,
 )
-from tests.reader.lake import StoredFile, plain, write_lake
+from tests.projection.lake import StoredFile, plain, write_lake
 
 SECONDS = 20
 """What the seeds of an ordinary run may take; a few hundred of them fit."""

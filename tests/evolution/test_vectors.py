@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from app.commit.requirements import check_table
 from app.errors import BadRequest, CommitFailed
+from app.iceberg.requirement import parse_table_requirements
+from app.iceberg.table import TableMetadata
+from app.metadata.requirements import check_table
 from app.rules import Severity
-from app.spec.requirement import parse_table_requirements
-from app.spec.table import TableMetadata
 from tests.evolution.tables import (
     Json,
     add_schema,

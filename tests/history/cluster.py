@@ -14,7 +14,7 @@ from typing import Any
 
 from obstore.store import S3Store
 
-from app.spec.table import parse_table_metadata
+from app.iceberg.table import parse_table_metadata
 from tests.backends import BUCKET, bucket, scaled
 from tests.history.clients import NAMESPACE, Shared
 from tests.history.recording import Found, Snapshot, Version

@@ -14,8 +14,8 @@ import pytest
 from tests.backends import LOCAL_ONLY
 from tests.http import wire
 from tests.http.samples import namespace, set_property, table
+from tests.iceberg.documents import snapshot
 from tests.server import Server
-from tests.spec.documents import snapshot
 
 LARGE = 1_500
 """Snapshots of a table whose document is well above the size from which compression pays."""

@@ -12,10 +12,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from app.evolution.change import Evidence
-from app.evolution.judge import judge
+from app.evolution.engine.change import Evidence
+from app.evolution.engine.judge import judge
+from app.iceberg.table import TableMetadata
 from app.rules import Policy, Severity, Verdict
-from app.spec.table import TableMetadata
 from tests.evolution.tables import NOW, branch, commit, snapshot, table, tag
 
 ROOT = Path(__file__).parent

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import BadRequest
-from app.spec.location import overlaps
+from app.iceberg.location import overlaps
 from app.store.paths import (
     ancestors,
     below,

@@ -11,12 +11,12 @@ from app.store import (
     journals,
     keys,
     namespaces,
-    observations,
     policies,
     purges,
-    standings,
+    table_ranking,
     tabulars,
-    units,
+    transaction,
+    usage,
     waivers,
     warehouses,
 )
@@ -24,7 +24,7 @@ from app.store.program import Lock, Statements
 from tests.store.acts import COLUMNS, NOW, drop, make, space, swap
 
 MODULES: tuple[ModuleType, ...] = (
-    journals, keys, namespaces, observations, policies, purges, standings, tabulars, waivers, warehouses,
+    journals, keys, namespaces, usage, policies, purges, table_ranking, tabulars, waivers, warehouses,
 )  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def table(tabular_id: int) -> Tabular:
 def test_swaps_of_a_unit_are_sorted_in_their_own_places() -> None:
     """Rows are locked in one order by everybody; other operations stay where they are."""
     unit: list[WriteOp] = [swap(table(3), "a"), space("x"), swap(table(1), "b"), drop(table(9)), swap(table(2), "c")]
-    ordered = units.ordered(unit)
+    ordered = transaction.ordered(unit)
     assert [getattr(op, "tabular_id", None) for op in ordered] == [1, None, 2, 9, 3]
     assert sorted(map(repr, ordered)) == sorted(map(repr, unit))
 
@@ -72,7 +72,7 @@ def test_swaps_of_a_unit_are_sorted_in_their_own_places() -> None:
 def test_location_locks_come_before_any_row() -> None:
     """A unit that creates in two warehouses takes both locks first, in one order."""
     unit = [make("t", warehouse="z"), make("t", warehouse="a"), make("u", exclusive=False, warehouse="m")]
-    program = units.apply(unit)
+    program = transaction.apply(unit)
     assert next(program) == Lock("a")
     assert program.send(None) == Lock("z")  # type: ignore[arg-type]
     program.close()

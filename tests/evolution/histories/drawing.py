@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
-from app.spec.decimals import decimal_of
-from app.spec.schema import Schema
-from app.spec.types import (
+from app.iceberg.decimals import decimal_of
+from app.iceberg.schema import Schema
+from app.iceberg.types import (
     DecimalType,
     FixedType,
     GeographyType,
@@ -24,9 +24,9 @@ from app.spec.types import (
     VariantType,
     parse_type,
 )
-from app.spec.values import value_to_json
+from app.iceberg.values import value_to_json
 from tests.evolution.tables import Json, field, list_of, map_of, struct
-from tests.reader.parquet_files import Row
+from tests.projection.parquet_files import Row
 
 Draw = random.Random
 

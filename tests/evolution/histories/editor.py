@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from app.spec.schema import schema_to_json
+from app.iceberg.schema import schema_to_json
 from tests.evolution.histories.drawing import (
     Draw,
     chance,

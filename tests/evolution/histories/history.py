@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from typing import Final
 
-from app.evolution.judge import judge
+from app.evolution.engine.judge import judge
 from tests.evolution.histories.acts import first_fields, step
 from tests.evolution.histories.drawing import Draw
 from tests.evolution.histories.refusals import Refusals

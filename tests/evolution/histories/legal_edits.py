@@ -8,10 +8,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from app.spec.datetimes import format_timestamp
-from app.spec.schema import Schema, schema_to_json
-from app.spec.types import ListType, MapType, StructType, Type, parse_type
-from app.spec.values import parse_value
+from app.iceberg.datetimes import format_timestamp
+from app.iceberg.schema import Schema, schema_to_json
+from app.iceberg.types import ListType, MapType, StructType, Type, parse_type
+from app.iceberg.values import parse_value
 from tests.evolution.histories.drawing import (
     NULL_ONLY,
     any_field,

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 
 from app.errors import IcekeelError
-from app.reader.arrow import read_parquet
-from app.reader.bounds import decode_bounds
-from app.spec.codec import encode
-from app.spec.partition import PartitionSpec
-from app.spec.schema import Schema, schema_to_json
-from app.spec.types import NestedField
+from app.iceberg.json.codec import encode
+from app.iceberg.partition import PartitionSpec
+from app.iceberg.schema import Schema, schema_to_json
+from app.iceberg.types import NestedField
+from app.projection.arrow import read_parquet
+from app.projection.bounds import decode_bounds
 from tests.evolution.histories.truth import BROKEN, DataFile, Published, expect, widened
-from tests.reader.parquet_files import Row, rows
+from tests.projection.parquet_files import Row, rows
 
 
 class Violation(msgspec.Struct, frozen=True):

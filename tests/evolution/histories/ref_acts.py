@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.spec.transforms import parse_transform
-from app.spec.types import DateType, PrimitiveType, UnknownType
+from app.iceberg.transforms import parse_transform
+from app.iceberg.types import DateType, PrimitiveType, UnknownType
 from tests.evolution.histories.drawing import chance
 from tests.evolution.histories.schema_acts import fits
 from tests.evolution.histories.world import Outcome, World

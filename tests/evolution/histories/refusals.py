@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from app.iceberg.partition import PartitionSpec
+from app.iceberg.schema import Schema
+from app.iceberg.table import TableMetadata
 from app.rules import Finding
-from app.spec.partition import PartitionSpec
-from app.spec.schema import Schema
-from app.spec.table import TableMetadata
 from tests.evolution.histories.drawing import storable
 from tests.evolution.histories.reading import Violation
 from tests.evolution.histories.truth import Written, published

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.spec.schema import Schema, schema_to_json
+from app.iceberg.schema import Schema, schema_to_json
 from tests.evolution.histories.drawing import chance, storable
 from tests.evolution.histories.editor import Edited, Editor, walk
 from tests.evolution.histories.legal_edits import LEGAL, may_return

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.errors import SpecError
-from app.spec.schema import Schema, parse_schema
-from app.spec.snapshot import Snapshot
+from app.iceberg.schema import Schema, parse_schema
+from app.iceberg.snapshot import Snapshot
 from tests.evolution.histories.drawing import chance, storable
 from tests.evolution.histories.editor import Editor
 from tests.evolution.histories.schema_acts import schema_updates

@@ -12,9 +12,9 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from app.spec.partition import PartitionSpec
-from app.spec.schema import Schema
-from app.spec.types import (
+from app.iceberg.partition import PartitionSpec
+from app.iceberg.schema import Schema
+from app.iceberg.types import (
     DateType,
     DecimalType,
     DoubleType,
@@ -31,8 +31,8 @@ from app.spec.types import (
     Type,
     UnknownType,
 )
-from app.spec.values import parse_value
-from tests.reader.parquet_files import Row
+from app.iceberg.values import parse_value
+from tests.projection.parquet_files import Row
 
 
 class _Broken:

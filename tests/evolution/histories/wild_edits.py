@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 
-from app.spec.schema import schema_to_json
+from app.iceberg.schema import schema_to_json
 from tests.evolution.histories.drawing import (
     any_field,
     any_type,

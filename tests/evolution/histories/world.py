@@ -13,24 +13,32 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from app.commit.requirements import check_table
-from app.commit.tables import apply
 from app.errors import BadRequest, CommitFailed
-from app.evolution.change import Evidence
-from app.evolution.judge import judge
+from app.evolution.engine.change import Evidence
+from app.evolution.engine.judge import judge
+from app.iceberg.bounds import to_bytes
+from app.iceberg.partition import PartitionField, PartitionSpec
+from app.iceberg.requirement import parse_table_requirements
+from app.iceberg.schema import Schema
+from app.iceberg.table import TableMetadata, parse_table_metadata, render_table_metadata
+from app.iceberg.types import (
+    GeographyType,
+    GeometryType,
+    NestedField,
+    PrimitiveType,
+    StructType,
+    Type,
+    UnknownType,
+)
+from app.iceberg.update import parse_table_updates
+from app.metadata.requirements import check_table
+from app.metadata.tables import apply
 from app.rules import Finding, Policy, Verdict
-from app.spec.bounds import to_bytes
-from app.spec.partition import PartitionField, PartitionSpec
-from app.spec.requirement import parse_table_requirements
-from app.spec.schema import Schema
-from app.spec.table import TableMetadata, parse_table_metadata, render_table_metadata
-from app.spec.types import GeographyType, GeometryType, NestedField, PrimitiveType, StructType, Type, UnknownType
-from app.spec.update import parse_table_updates
 from tests.evolution.histories.drawing import Draw, rows
 from tests.evolution.histories.reading import Readings, Violation, partition_of
 from tests.evolution.histories.truth import DataFile, Published, Written, default_of, published
 from tests.evolution.tables import NOW, UUID, Json
-from tests.reader.parquet_files import Row, parquet
+from tests.projection.parquet_files import Row, parquet
 
 LOCATION = "s3://lake/t"
 

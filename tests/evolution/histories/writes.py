@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.spec.partition import PartitionSpec
-from app.spec.schema import Schema, parse_schema, schema_to_json
-from app.spec.snapshot import Snapshot
+from app.iceberg.partition import PartitionSpec
+from app.iceberg.schema import Schema, parse_schema, schema_to_json
+from app.iceberg.snapshot import Snapshot
 from tests.evolution.histories.drawing import any_field, chance, storable
 from tests.evolution.histories.editor import Editor
 from tests.evolution.histories.schema_acts import schema_updates

@@ -1,0 +1,146 @@
+"""Garbage: metadata files that no pointer ever named, found and, when told to, deleted.
+
+They come from a process that died between writing the file and moving the pointer. A file is garbage only if all of
+this holds, otherwise it is kept and the report may say why:
+
+- its name is that of a metadata file (or of a half-written one), and it is older than a commit could still take;
+- in the folder of a live table: its version lies in the part of the table's history that can be followed, and no
+  metadata log of that history names it; a table that was registered has had pointers that nobody can follow, so
+  nothing is judged there, and the same goes for views, which keep no log;
+- in a folder that no live table or view claims: it is the first version of a table or view whose uuid the journal has
+  never seen, and there is nothing else in the folder; files of dropped tables and whatever engines wrote stay;
+- after all that, no pointer and no metadata log of any live table or view in any warehouse names it.
+
+A run is bounded (`limit` files), may be cut off at any point, and finds nothing the second time. Trimmed versions and
+data files are not garbage in this sense: they were named once.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from app.catalog import metadata_history, unclaimed, warehouses
+from app.catalog.context import Context
+from app.catalog.metadata_history import key_of
+from app.catalog.sweep import every_row
+from app.errors import IcekeelError
+from app.iceberg.metadata_file import parse_version
+from app.ports import Objects, ObjectStat, Tabular, Warehouse
+
+log = logging.getLogger(__name__)
+
+HOUR_MS = 3_600_000
+OLDER_THAN_MS = 24 * HOUR_MS
+OLDER_THAN_MIN_MS = HOUR_MS
+"""A commit ends within minutes; an object store's clock may differ from ours by some more."""
+
+LIMIT = 10_000
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run found. `kept` are locations that could not be judged, each with the reason."""
+
+    tables: int = 0
+    garbage: list[ObjectStat] = field(default_factory=list)
+    kept: list[tuple[str, str]] = field(default_factory=list)
+    deleted: int = 0
+    complete: bool = True
+
+    @property
+    def bytes(self) -> int:
+        return sum(found.size for found in self.garbage)
+
+
+async def collect(
+    ctx: Context,
+    warehouse: str | None = None,
+    *,
+    older_than_ms: int = OLDER_THAN_MS,
+    limit: int = LIMIT,
+    delete: bool = False,
+) -> Report:
+    """Look through one warehouse or all of them; without `delete` nothing is changed. NoSuchWarehouse, Unavailable."""
+    report = Report()
+    cutoff_ms = ctx.clock.now_ms() - max(older_than_ms, OLDER_THAN_MIN_MS)
+    chosen = await warehouses.list_warehouses(ctx)
+    if warehouse is not None:
+        chosen = (await warehouses.fresh_warehouse(ctx, warehouse),)
+    for home in chosen:
+        await _look_through(ctx, home, cutoff_ms, limit, report)
+    await _acquit(ctx, report)
+    if delete:
+        await _delete(ctx, chosen, report)
+    return report
+
+
+async def _look_through(ctx: Context, home: Warehouse, cutoff_ms: int, limit: int, report: Report) -> None:
+    objects = ctx.objects.of(home)
+    async for row in every_row(ctx, home.name):
+        report.tables += 1
+        if len(report.garbage) >= limit:
+            report.complete = False
+            return
+        try:
+            await _of_table(ctx, objects, row, cutoff_ms, report)
+        except IcekeelError as failure:
+            report.kept.append((row.location, failure.message))
+    found = await unclaimed.first_versions(ctx, home, cutoff_ms, limit - len(report.garbage))
+    report.garbage += found.garbage
+    report.kept += found.kept
+    report.complete = report.complete and found.complete
+
+
+async def _of_table(ctx: Context, objects: Objects, row: Tabular, cutoff_ms: int, report: Report) -> None:
+    folder = await objects.look(row.metadata_location.rsplit("/", 1)[0])
+    old = [one for one in folder.objects if one.modified_ms < cutoff_ms]
+    report.garbage += [one for one in old if one.leftover]
+    pointer = key_of(row.metadata_location)
+    versions = [one for one in old if parse_version(one.location) >= 0 and key_of(one.location) != pointer]
+    if not versions or row.kind != "table":
+        return
+    if await metadata_history.was_registered(ctx, row.uuid):
+        report.kept.append((row.location, "it was registered, and what it was before cannot be followed"))
+        return
+    chain = await metadata_history.follow(objects, row.metadata_location, ctx.limits.document_bytes)
+    report.garbage += [
+        one
+        for one in versions
+        if parse_version(one.location) > chain.unknown_to and key_of(one.location) not in chain.named
+    ]
+
+
+async def _acquit(ctx: Context, report: Report) -> None:
+    """Take out of the garbage whatever any live table or view, of any warehouse, names as pointer or in its log."""
+    if not report.garbage:
+        return
+    suspects = {key_of(found.location) for found in report.garbage}
+    named: set[str] = set()
+    for home in await warehouses.list_warehouses(ctx):
+        objects = ctx.objects.of(home)
+        async for row in every_row(ctx, home.name):
+            if key_of(row.metadata_location) in suspects:
+                named.add(key_of(row.metadata_location))
+            if row.kind == "table":
+                named |= suspects & await metadata_history.logged(
+                    objects, row.metadata_location, ctx.limits.document_bytes
+                )
+    report.garbage = [found for found in report.garbage if key_of(found.location) not in named]
+
+
+async def _delete(ctx: Context, homes: tuple[Warehouse, ...], report: Report) -> None:
+    stores = [ctx.objects.of(home) for home in homes]
+    for found in report.garbage:
+        objects = stores[0] if len(stores) == 1 else await _store_of(ctx, homes, found.location)
+        await objects.delete(found.location)
+        report.deleted += 1
+        log.info("deleted %s, which no table names", found.location)
+
+
+async def _store_of(ctx: Context, homes: tuple[Warehouse, ...], location: str) -> Objects:
+    return ctx.objects.of(max(homes, key=lambda home: _depth(home.location, location)))
+
+
+def _depth(parent: str, child: str) -> int:
+    return len(parent) if key_of(child).startswith(key_of(parent) + "/") else -1

@@ -1,0 +1,199 @@
+"""Snapshots, snapshot references, and the two logs (table spec: Snapshots, Snapshot References, Table Metadata).
+
+A snapshot is kept as its JSON text plus the few values that commits and rules look at. Ids use the whole signed
+64-bit range; timestamps are epoch milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Final, Self
+
+import msgspec
+
+from app.errors import SpecError
+from app.iceberg.json.append_log import NO_TEXT, Entries, kebab, parse_array, sealed_text
+from app.iceberg.json.chunked_text import joined
+from app.iceberg.json.codec import decode, encode
+from app.iceberg.json.typed import Int32, Int64, convert_typed, decode_typed, drop_nulls
+from app.iceberg.logs import (
+    MetadataLog,
+    MetadataLogEntry,
+    SnapshotLog,
+    SnapshotLogEntry,
+)
+from app.iceberg.ref import MAIN, SnapshotRef, parse_ref, ref_to_json
+
+__all__ = [
+    "MAIN",
+    "OPERATIONS",
+    "Ancestry",
+    "MetadataLog",
+    "MetadataLogEntry",
+    "Snapshot",
+    "SnapshotLog",
+    "SnapshotLogEntry",
+    "SnapshotRef",
+    "Snapshots",
+    "parse_ref",
+    "parse_snapshot",
+    "parse_snapshots",
+    "ref_to_json",
+    "snapshot_from_json",
+]
+
+
+OPERATIONS: Final = ("append", "replace", "overwrite", "delete")
+"""What the summary of a snapshot may say that was done."""
+
+
+class _Summary(msgspec.Struct, frozen=True, gc=False):
+    operation: str | None = None
+
+
+class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename=kebab):
+    """One snapshot: index values, and `raw`, its JSON text."""
+
+    snapshot_id: Int64
+    timestamp_ms: Int64
+    parent_snapshot_id: Int64 | None = None
+    sequence_number: Int64 = 0
+    schema_id: Int32 | None = None
+    first_row_id: Int64 | None = None
+    added_rows: Int64 | None = None
+    manifest_list: str | None = None
+    manifests: list[str] | None = None
+    summary: _Summary | None = None
+    body: msgspec.Raw = NO_TEXT
+
+    @property
+    def raw(self) -> bytes:
+        return bytes(self.body)
+
+    @property
+    def operation(self) -> str | None:
+        return None if self.summary is None else self.summary.operation
+
+    def to_json(self) -> dict[str, Any]:
+        """The whole snapshot as decoded JSON, members this server does not know included."""
+        decoded: dict[str, Any] = msgspec.json.decode(self.body)
+        return decoded
+
+    def detached(self) -> Snapshot:
+        return msgspec.structs.replace(self, body=self.body.copy())
+
+    def with_schema_id(self, schema_id: int) -> Snapshot:
+        """The snapshot as it reads when the schema it was written with got the number `schema_id`."""
+        return snapshot_from_json({**self.to_json(), "schema-id": schema_id}, "$")
+
+
+class _Complete(msgspec.Struct, frozen=True):
+    """What Java's reader also looks at in a snapshot, beyond the index."""
+
+    summary: dict[str, str] | None = None
+    key_id: str | None = msgspec.field(name="key-id", default=None)
+
+
+_SNAPSHOT = msgspec.json.Decoder(Snapshot)
+_COMPLETE = msgspec.json.Decoder(list[_Complete])
+
+
+def _check(snapshot: Snapshot, path: str) -> None:
+    if snapshot.manifest_list is None and snapshot.manifests is None:
+        raise SpecError("A snapshot needs manifest-list or manifests", path)
+    if snapshot.first_row_id is not None:
+        if snapshot.first_row_id < 0:
+            raise SpecError(f"first-row-id cannot be negative: {snapshot.first_row_id}", f"{path}.first-row-id")
+        if snapshot.added_rows is None:
+            raise SpecError("added-rows is required when first-row-id is set", path)
+    if snapshot.added_rows is not None and snapshot.added_rows < 0:
+        raise SpecError(f"added-rows cannot be negative: {snapshot.added_rows}", f"{path}.added-rows")
+
+
+def parse_snapshot(raw: bytes, path: str = "$", *, canonical: bool) -> Snapshot:
+    """A snapshot from its JSON text; SpecError when no reader could load it.
+
+    `canonical` is for what a client sends: members that are null are left out and the text is written anew. Without
+    it the text is kept as it is, byte for byte.
+    """
+    if canonical:
+        return snapshot_from_json(decode(raw, path), path)
+    snapshot = decode_typed(_SNAPSHOT, raw, path)
+    _check(snapshot, path)
+    return msgspec.structs.replace(snapshot, body=msgspec.Raw(raw))
+
+
+def snapshot_from_json(value: object, path: str) -> Snapshot:
+    """A snapshot from decoded JSON, as `parse_snapshot(canonical=True)`."""
+    cleaned = drop_nulls(value, path)
+    snapshot = convert_typed(cleaned, Snapshot, path)
+    convert_typed(cleaned, _Complete, path)
+    _check(snapshot, path)
+    return msgspec.structs.replace(snapshot, body=msgspec.Raw(encode(cleaned)))
+
+
+class Ancestry:
+    """A snapshot and those before it, newest first; `complete` tells whether it reaches a parentless one."""
+
+    __slots__ = ("_snapshots", "_start")
+
+    def __init__(self, snapshots: Snapshots, start: int) -> None:
+        self._snapshots = snapshots
+        self._start = start
+
+    def __iter__(self) -> Iterator[Snapshot]:
+        seen: set[int] = set()
+        at: int | None = self._start
+        while at is not None and at not in seen:
+            snapshot = self._snapshots.find(at)
+            if snapshot is None:
+                return
+            seen.add(at)
+            yield snapshot
+            at = snapshot.parent_snapshot_id
+
+    @property
+    def complete(self) -> bool:
+        """False when a parent is not listed (expired, or the line runs in a circle)."""
+        oldest = None
+        for snapshot in self:
+            oldest = snapshot
+        return oldest is not None and oldest.parent_snapshot_id is None
+
+
+class Snapshots(Entries[Snapshot]):
+    """The listed snapshots in document order, found by id."""
+
+    __slots__ = ()
+
+    key_name = "snapshot_id"
+
+    def get(self, snapshot_id: int) -> Snapshot | None:
+        return self.find(snapshot_id)
+
+    def __contains__(self, snapshot_id: object) -> bool:
+        return isinstance(snapshot_id, int) and self.find(snapshot_id) is not None
+
+    def remove(self, snapshot_ids: Collection[int]) -> Self:
+        """Without these ids; unknown ids are ignored. Linear in the number of snapshots."""
+        gone = snapshot_ids if isinstance(snapshot_ids, (set, frozenset)) else frozenset(snapshot_ids)
+        return self.keep(lambda snapshot: snapshot.snapshot_id not in gone)
+
+    def ancestry(self, snapshot_id: int) -> Ancestry:
+        return Ancestry(self, snapshot_id)
+
+    def verify(self, path: str) -> None:
+        """Look at everything in every snapshot, as a Java reader does: summary values that are no strings, say."""
+        decode_typed(_COMPLETE, joined(self.parts()), path)
+
+
+def parse_snapshots(raw: msgspec.Raw, path: str) -> Snapshots:
+    """The `snapshots` array of a stored document; the texts stay as they are."""
+    items = parse_array(raw, path, Snapshot)
+    for at, snapshot in enumerate(items):
+        if snapshot.manifest_list is None or snapshot.first_row_id is not None or snapshot.added_rows is not None:
+            _check(snapshot, f"{path}[{at}]")
+    snapshots = Snapshots(items, sealed_text(raw, items))
+    if snapshots.has_duplicates:
+        raise SpecError("Two snapshots have the same snapshot-id", path)
+    return snapshots

@@ -1,0 +1,60 @@
+"""Updates of a table's sort orders."""
+
+from __future__ import annotations
+
+import msgspec
+
+from app.errors import ValidationFailed
+from app.iceberg.json.codec import INT32_MAX
+from app.iceberg.sort import UNSORTED, check_order
+from app.iceberg.update import LAST_ADDED, AddSortOrder, SetDefaultSortOrder
+from app.metadata.builder import TableMetadataBuilder
+
+FIRST_ORDER_ID = 1
+
+
+def add_order(draft: TableMetadataBuilder, update: AddSortOrder) -> None:
+    """List the order, or resolve to the equal one that is listed already. The unsorted order is always 0."""
+    sent = update.order
+    schema = draft.bound_schema("sort order")
+    known = next((order for order in draft.orders if order.same_fields(sent)), None)
+    if known is not None:
+        draft.last_added_order_id = known.order_id
+    else:
+        for part in sent.fields:
+            if part.transform.is_unknown:
+                raise ValidationFailed(f"Cannot add sort order: unknown transform {part.transform}")
+        check_order(sent, schema)
+        order_id = UNSORTED.order_id if sent.is_unsorted else _next_order_id(draft)
+        draft.orders = (*draft.orders, msgspec.structs.replace(sent, order_id=order_id))
+        draft.last_added_order_id = order_id
+        draft.record(update)
+    if sent.order_id > 0 and sent.order_id != draft.last_added_order_id:
+        draft.assigned_order_ids[sent.order_id] = draft.last_added_order_id
+
+
+def _next_order_id(draft: TableMetadataBuilder) -> int:
+    following = max((order.order_id for order in draft.orders), default=0) + 1
+    if following > INT32_MAX:
+        raise ValidationFailed("Cannot add a sort order: no order-id is left")
+    return max(following, FIRST_ORDER_ID)
+
+
+def set_default_order(draft: TableMetadataBuilder, update: SetDefaultSortOrder) -> None:
+    if update.sort_order_id == LAST_ADDED:
+        if draft.last_added_order_id is None:
+            raise ValidationFailed("Cannot set last added sort order: no sort order has been added")
+        order_id = draft.last_added_order_id
+    else:
+        order_id = update.sort_order_id
+        if not _lists(draft, order_id):
+            order_id = draft.assigned_order_ids.get(order_id, order_id)
+    if not _lists(draft, order_id):
+        raise ValidationFailed(f"Cannot set default sort order to unknown sort order: {update.sort_order_id}")
+    if order_id != draft.default_order_id:
+        draft.default_order_id = order_id
+        draft.record(update)
+
+
+def _lists(draft: TableMetadataBuilder, order_id: int) -> bool:
+    return any(order.order_id == order_id for order in draft.orders)

@@ -1,0 +1,70 @@
+"""Updates of a table's single-valued members: uuid, format version, location, encryption keys."""
+
+from __future__ import annotations
+
+from app.errors import ValidationFailed
+from app.iceberg.location import strip_trailing_slash
+from app.iceberg.table import SUPPORTED_FORMAT_VERSION
+from app.iceberg.update import (
+    AddEncryptionKey,
+    AssignUuid,
+    RemoveEncryptionKey,
+    SetLocation,
+    UpgradeFormatVersion,
+)
+from app.metadata.builder import TableMetadataBuilder
+
+
+def assign_uuid(draft: TableMetadataBuilder, update: AssignUuid) -> None:
+    """A table keeps its uuid for life: writers and caches recognise it by that."""
+    if draft.table_uuid is not None and draft.table_uuid.lower() == update.uuid.lower():
+        return
+    if draft.table_uuid is not None and not draft.creating:
+        raise ValidationFailed(f"Cannot reassign uuid of an existing table: {draft.table_uuid} to {update.uuid}")
+    draft.table_uuid = update.uuid
+    draft.record(update)
+
+
+def check_format_version(version: int) -> None:
+    """ValidationFailed for a version that this server does not write."""
+    if version > SUPPORTED_FORMAT_VERSION:
+        raise ValidationFailed(
+            f"Cannot upgrade table to unsupported format version: v{version} "
+            f"(supported: v1 to v{SUPPORTED_FORMAT_VERSION})"
+        )
+    if version < 1:
+        raise ValidationFailed(f"Invalid format version: v{version} (supported: v1 to v{SUPPORTED_FORMAT_VERSION})")
+
+
+def upgrade_format_version(draft: TableMetadataBuilder, update: UpgradeFormatVersion) -> None:
+    """Nothing is rewritten: existing snapshots keep sequence number 0 (from v1) and have no row ids (before v3)."""
+    version = update.format_version
+    check_format_version(version)
+    if version < draft.format_version:
+        raise ValidationFailed(f"Cannot downgrade v{draft.format_version} table to v{version}")
+    if version != draft.format_version:
+        draft.format_version = version
+        draft.record(update)
+
+
+def set_location(draft: TableMetadataBuilder, update: SetLocation) -> None:
+    location = strip_trailing_slash(update.location)
+    if not location:
+        raise ValidationFailed("Table location must not be empty")
+    if location != draft.location:
+        draft.location = location
+        draft.record(update)
+
+
+def add_encryption_key(draft: TableMetadataBuilder, update: AddEncryptionKey) -> None:
+    """A key-id that is listed already keeps its key."""
+    if all(key.key_id != update.encryption_key.key_id for key in draft.encryption_keys):
+        draft.encryption_keys = (*draft.encryption_keys, update.encryption_key)
+        draft.record(update)
+
+
+def remove_encryption_key(draft: TableMetadataBuilder, update: RemoveEncryptionKey) -> None:
+    kept = tuple(key for key in draft.encryption_keys if key.key_id != update.key_id)
+    if len(kept) != len(draft.encryption_keys):
+        draft.encryption_keys = kept
+        draft.record(update)

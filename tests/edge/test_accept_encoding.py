@@ -1,0 +1,72 @@
+"""`app.edge.accept_encoding`: which codings a client takes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.requests import Request
+
+from app.edge.accept_encoding import accepts_gzip
+
+
+def accepting(*lines: str) -> bool:
+    headers = [(b"accept-encoding", line.encode("latin-1")) for line in lines]
+    return accepts_gzip(Request({"type": "http", "headers": headers}))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "gzip",
+        "GZip",
+        "x-gzip",
+        "gzip, x-gzip, deflate",
+        "deflate, gzip;q=1.0, *;q=0.5",
+        "br;q=1.0 ,gzip ; q=0.001",
+        "*",
+        "*;q=0.1, identity;q=0",
+        "identity;q=0.5, *;q=0.5",
+        "gzip;q=0, x-gzip",
+        "gzip;Q=.5, gzip",
+    ],
+)
+def test_headers_that_allow_gzip(header: str) -> None:
+    """By name, by its old name, by `*`, with any weight above zero."""
+    assert accepting(header)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "identity",
+        "deflate, br, zstd",
+        "gzip;q=0",
+        "gzip;q=0.000",
+        "gzip;q=0, *",
+        "*;q=0",
+        "*;q=0, deflate",
+        "gzip;q=2",
+        "gzip;q=half",
+        "gzipped",
+        "gzip deflate",
+        ";;,,",
+    ],
+)
+def test_headers_that_do_not(header: str) -> None:
+    """Not named, refused by a weight of zero, or not to be understood."""
+    assert not accepting(header)
+
+
+def test_no_header_is_no_consent() -> None:
+    """A client that says nothing may not know how to unpack; several lines are one list."""
+    assert not accepting()
+    assert accepting("br", "gzip")
+    assert not accepting("*", "gzip;q=0")
+
+
+@given(st.text(st.characters(max_codepoint=255, exclude_characters="\r\n")))
+def test_any_header_is_taken(header: str) -> None:
+    """Nothing that a client sends is an error."""
+    assert accepting(header) in (True, False)

@@ -1,0 +1,111 @@
+"""The application as the server that runs it sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.edge.answer import Answer
+from app.edge.application import Application
+from app.edge.raw_path import DEPTH
+from app.edge.route import LeanRoute
+from app.errors import BadSettings
+
+
+async def _where(request: Request) -> Response:
+    return Answer(200, request.app.state.here)
+
+
+async def _cut(_: Request) -> Response:
+    raise asyncio.CancelledError
+
+
+def application(error: Exception | None = None) -> Application:
+    @asynccontextmanager
+    async def lifetime() -> AsyncIterator[None]:
+        if error is not None:
+            raise error
+        yield
+
+    routes = [LeanRoute("GET", "/here", "here", _where), LeanRoute("GET", "/cut", "cut", _cut)]
+    made = Application(routes, layers=lambda router: router, lifetime=lifetime)
+    made.state.here = b"here"
+    return made
+
+
+def run(app: Application, scope: dict[str, Any], *received: str) -> list[Any]:
+    sent: list[Any] = []
+    messages = iter(received)
+
+    async def receive() -> Any:
+        return {"type": next(messages)}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    return sent
+
+
+def get(path: str) -> list[Any]:
+    return run(application(), {"type": "http", "method": "GET", "path": path, "headers": [], DEPTH: 1})
+
+
+def test_endpoints_find_the_state() -> None:
+    """By their request."""
+    assert get("/here")[-1]["body"] == b"here"
+
+
+def test_what_is_cut_off_ends_in_silence() -> None:
+    """The layers have answered; raised on, it would be a traceback for every request that a stop cuts off."""
+    assert get("/cut") == []
+
+
+def test_a_lifetime_that_is_cut_off_ends_in_silence() -> None:
+    """As when a stop is told twice: what was opened is closed, and there is no traceback."""
+    sent: list[str] = []
+    closed: list[bool] = []
+
+    @asynccontextmanager
+    async def lifetime() -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            closed.append(True)
+
+    app = Application([], layers=lambda router: router, lifetime=lifetime)
+
+    async def story() -> None:
+        messages: asyncio.Queue[Any] = asyncio.Queue()
+        messages.put_nowait({"type": "lifespan.startup"})
+
+        async def send(message: Any) -> None:
+            sent.append(message["type"])
+
+        running = asyncio.ensure_future(app({"type": "lifespan"}, messages.get, send))
+        await asyncio.sleep(0.01)
+        running.cancel()
+        await running
+
+    asyncio.run(story())
+    assert sent == ["lifespan.startup.complete"] and closed == [True]
+
+
+def test_a_lifetime_is_told_in_two_messages() -> None:
+    """Started, and ended."""
+    sent = run(application(), {"type": "lifespan"}, "lifespan.startup", "lifespan.shutdown")
+    assert [message["type"] for message in sent] == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+
+
+@pytest.mark.parametrize(("error", "told"), [(BadSettings("one line"), "one line"), (ValueError("odd"), "Traceback")])
+def test_a_start_that_fails_says_why(error: Exception, told: str) -> None:
+    """Our own failures by their message alone, others by their traceback."""
+    (sent,) = run(application(error), {"type": "lifespan"}, "lifespan.startup")
+    assert sent["type"] == "lifespan.startup.failed" and sent["message"].startswith(told)
+    assert ("\n" in sent["message"]) is (told == "Traceback")
