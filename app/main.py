@@ -10,27 +10,28 @@ import time
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cache
+from typing import Any
 
-from starlette.types import ASGIApp
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 
-from app import __version__
-from app.api import document, routes
-from app.api.config import advertised
-from app.api.errors import ErrorTable
+from app.api import routes
 from app.catalog import storage
 from app.catalog.background import Background
 from app.catalog.context import Caches, Context, Limits
 from app.catalog.metadata_cache import MetadataCache
 from app.catalog.warehouses import ensure_warehouse, tell_of_keys
 from app.edge.access_log import Observe, Observer
-from app.edge.application import Application
 from app.edge.bodies import BodyLimits
+from app.edge.contention import Contention
 from app.edge.envelope import Envelope
+from app.edge.errors import ErrorTable
 from app.edge.guard import Guard, host_name, is_loopback_name
+from app.edge.lifespan import OneLine
 from app.edge.metrics import Metrics
 from app.edge.raw_path import RawPath
-from app.edge.recall import Recall
 from app.errors import BadRequest, BadSettings
 from app.objects import WarehouseObjects
 from app.ports import Store, Warehouse
@@ -75,14 +76,14 @@ class RandomIds:
         return random.uniform(low, high)
 
 
-def create_app(settings: Settings) -> Application:
+def create_app(settings: Settings) -> FastAPI:
     """The whole application. It opens its database and starts its background work when it is started."""
     check_exposure(settings)
     metrics = _metrics(settings)
     context = create_context(settings)
 
     @asynccontextmanager
-    async def lifetime() -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         background = Background(context)
         await context.store.open()
         try:
@@ -96,17 +97,18 @@ def create_app(settings: Settings) -> Application:
             await context.store.close()
             await context.objects.close()
 
-    app = Application(
-        [operation.route() for operation in routes.OPERATIONS],
-        layers=lambda router: _layers(router, settings, context, metrics),
-        lifetime=lifetime,
+    app = FastAPI(
+        **routes.DECLARED,
+        lifespan=lifespan,
+        middleware=_middleware(settings, context, metrics),
+        exception_handlers={HTTPException: _to_the_envelope, RequestValidationError: _to_the_envelope},
     )
     app.state.catalog = context
     app.state.metrics = metrics
+    app.state.contention = Contention()
     app.state.draining = False
-    app.state.endpoints = advertised(routes.OPERATIONS)
-    app.state.document = cache(openapi_document)
-    _watch(metrics, context)
+    app.state.endpoints = routes.advertised()
+    _watch(metrics, context, app.state.contention)
     return app
 
 
@@ -129,9 +131,9 @@ def prepare(settings: Settings) -> None:
     asyncio.run(ready())
 
 
-def openapi_document() -> dict[str, object]:
+def openapi_document() -> dict[str, Any]:
     """The OpenAPI document, without a database or a home."""
-    return document.document(routes.OPERATIONS, __version__)
+    return FastAPI(**routes.DECLARED).openapi()
 
 
 def create_context(settings: Settings, store: Store | None = None) -> Context:
@@ -188,17 +190,13 @@ def settle_memory() -> None:
     gc.set_threshold(_GC_THRESHOLD, 20, 50)
 
 
-def _layers(router: ASGIApp, settings: Settings, context: Context, metrics: Metrics) -> ASGIApp:
-    app: ASGIApp = BodyLimits(router, limit=settings.body_limit, timeout_s=settings.body_timeout)
-    app = Guard(
-        app,
-        token=settings.token,
-        public=PUBLIC_PATHS,
-        local_only=is_loopback_name(host_name(settings.host) or settings.host) and not settings.allow_anonymous,
-    )
-    app = RawPath(app, default_warehouse=context.limits.default_warehouse)
-    render = ErrorTable(metrics.count)
-    app = Envelope(app, render=render)
+async def _to_the_envelope(request: Request, error: Exception) -> Response:
+    """The framework's own answers to these would not be in our envelope, which is one layer out."""
+    raise error
+
+
+def _middleware(settings: Settings, context: Context, metrics: Metrics) -> list[Middleware]:
+    """The layers around the routes, outermost first."""
     observer = Observer(
         metrics=metrics,
         monotonic=context.clock.monotonic,
@@ -206,7 +204,15 @@ def _layers(router: ASGIApp, settings: Settings, context: Context, metrics: Metr
         sample=settings.log_sample,
         slow_s=settings.log_slow,
     )
-    return Recall(Observe(app, observer), observer, render)
+    local_only = is_loopback_name(host_name(settings.host) or settings.host) and not settings.allow_anonymous
+    return [
+        Middleware(OneLine),
+        Middleware(Observe, observer),
+        Middleware(Envelope, render=ErrorTable(metrics.count)),
+        Middleware(RawPath, default_warehouse=context.limits.default_warehouse),
+        Middleware(Guard, token=settings.token, public=PUBLIC_PATHS, local_only=local_only),
+        Middleware(BodyLimits, limit=settings.body_limit, timeout_s=settings.body_timeout),
+    ]
 
 
 def _metrics(settings: Settings) -> Metrics:
@@ -217,9 +223,9 @@ def _metrics(settings: Settings) -> Metrics:
     return metrics
 
 
-def _watch(metrics: Metrics, context: Context) -> None:
+def _watch(metrics: Metrics, context: Context, contention: Contention) -> None:
     documents = context.caches.documents
     metrics.gauge("document_cache_bytes", "Bytes of metadata documents held in memory.", lambda: documents.held_bytes)
     metrics.gauge("document_cache_entries", "Metadata documents held in memory.", lambda: len(documents))
     metrics.gauge("commit_lines", "Tables with a commit running or waiting.", lambda: len(context.caches.lines))
-    metrics.gauge("contested_tables", "Tables whose writers take turns.", lambda: len(context.caches.turns))
+    metrics.gauge("contested_tables", "Tables whose writers take turns.", lambda: len(contention))

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+from starlette.requests import Request
 
-from app.catalog.results import Committed, Listed, LoadedTable, LoadedView, NotModified
-from app.edge.answer import NOT_MODIFIED, Answer
+from app.catalog.results import Committed, Listed, LoadedTable, LoadedView
+from app.edge.answer import Answer
+from app.edge.content_encoding import encoded
+from app.edge.etags import written
 from app.iceberg.json.chunked_text import Deflated, Text
 from app.ports import Levels
 from app.rules import Finding
@@ -22,44 +25,49 @@ def json_answer(value: object, headers: Sequence[tuple[str, str]] = ()) -> Answe
     return Answer(200, _encode(value), headers)
 
 
-def table_answer(table: LoadedTable | NotModified) -> Answer:
-    """LoadTableResult, or 304 with the tag alone; made once for each version."""
-    made: Answer | None = table.rendered
-    if made is None:
-        made = table.rendered = _table_answer(table)
-    return made
-
-
-def _table_answer(table: LoadedTable | NotModified) -> Answer:
-    if isinstance(table, NotModified):
-        return Answer(NOT_MODIFIED, headers=[("ETag", table.etag), _VARY])
-    headers = [] if table.etag is None else [("ETag", table.etag)]
-    headers.extend(findings_headers(table.findings))
+async def table_answer(request: Request, table: LoadedTable) -> Answer:
+    """LoadTableResult with the findings of the change that made it."""
     location = b'"metadata-location":' + _encode(table.metadata_location) + b"," if table.metadata_location else b""
-    before = b"{" + location + b'"metadata":'
-    return _document_answer(before, table.metadata, b',"config":' + _encode(table.config) + b"}", headers)
+    before, after = b"{" + location + b'"metadata":', b',"config":' + _encode(table.config) + b"}"
+    return await _versioned(request, before, table.metadata, after, table.tag, table.findings)
 
 
-def commit_answer(table: Committed) -> Answer:
+async def commit_answer(request: Request, table: Committed) -> Answer:
+    """CommitTableResponse."""
     before = b'{"metadata-location":' + _encode(table.metadata_location) + b',"metadata":'
-    headers = [("ETag", table.etag), *findings_headers(table.findings)]
-    return _document_answer(before, table.metadata, b"}", headers)
+    return await _versioned(request, before, table.metadata, b"}", table.tag, table.findings)
 
 
-def view_answer(view: LoadedView) -> Answer:
-    before = b'{"metadata-location":' + _encode(view.metadata_location) + b',"metadata":'
-    return _document_answer(before, view.metadata, b',"config":' + _encode(view.config) + b"}", [])
-
-
-def _document_answer(
-    before: bytes, document: bytes | Text | Deflated, after: bytes, headers: list[tuple[str, str]]
+async def _versioned(
+    request: Request,
+    before: bytes,
+    metadata: bytes | Text,
+    after: bytes,
+    tag: str | None,
+    findings: Sequence[Finding],
 ) -> Answer:
-    """A document between what comes before and after it; compressed if the document is."""
+    """A document between what comes before and after it, as gzip if it is large and the client takes that."""
+    document = await encoded(request.app.state.catalog.caches.documents, request, metadata)
+    packed = isinstance(document, Deflated)
+    headers = [] if tag is None else [("ETag", written(tag, gzip=packed))]
+    headers.extend(findings_headers(findings))
     if isinstance(document, bytes):
         return Answer(200, (before, document, after), headers)
     if isinstance(document, Text):
         return Answer(200, (before, *document.pieces, after), [*headers, _VARY])
     return Answer(200, document.member(before, after), [*headers, ("Content-Encoding", "gzip"), _VARY])
+
+
+def view_answer(view: LoadedView) -> Answer:
+    """LoadViewResult."""
+    before = b'{"metadata-location":' + _encode(view.metadata_location) + b',"metadata":'
+    pieces = (view.metadata,) if isinstance(view.metadata, bytes) else view.metadata.pieces
+    return Answer(200, (before, *pieces, b',"config":' + _encode(view.config) + b"}"))
+
+
+def count_commit(request: Request, kind: str) -> None:
+    """Count a commit that was answered with success."""
+    request.app.state.metrics.count("commits", kind=kind)
 
 
 def identifiers_answer(levels: Levels, listed: Listed[str]) -> Answer:

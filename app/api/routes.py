@@ -1,34 +1,62 @@
-"""Every operation, hottest first: the router tries them in this order."""
+"""Every operation in the order in which the router tries it, and what the OpenAPI document says of them all."""
 
 from __future__ import annotations
 
-from app.api import (
-    changes,
-    config,
-    docs,
-    evolution,
-    health,
-    namespaces,
-    rules,
-    table_ranking,
-    tables,
-    transactions,
-    views,
-    warehouses,
-)
-from app.api.operations import Operation
+from typing import Any
 
-OPERATIONS: tuple[Operation, ...] = (
-    *tables.routes,
-    *namespaces.routes,
-    *views.routes,
-    *transactions.routes,
-    *config.routes,
-    *health.routes,
-    *changes.routes,
-    *table_ranking.routes,
-    *evolution.routes,
-    *rules.routes,
-    *warehouses.routes,
-    *docs.routes,
+from fastapi.routing import APIRoute
+
+from app import __version__
+from app.api.config import router as config
+from app.api.tables import router as tables
+
+# Lean routes first: every route that is tried costs a request a microsecond.
+ROUTES: tuple[APIRoute, ...] = tuple(
+    route
+    for router in (tables.lean, config.lean, tables.router)
+    for route in router.routes
+    if isinstance(route, APIRoute)
 )
+
+_DESCRIPTION = """\
+The Iceberg REST protocol under `/v1` and Icekeel's own API under `/icekeel/v1`.
+
+Every answer that is not a success has the body `{"error": {"message", "type", "code"}}`, and `code` equals the HTTP
+status. A refused schema change is a 400 of type `SchemaEvolutionException` whose `error.findings` hold every fault
+with its rule, field id and fix. Every answer carries `X-Request-Id`.
+
+Paths without `{prefix}` reach the default warehouse. Within a path segment `/` is written `%2F`; levels of a
+namespace are joined by `%1F`.
+"""
+_TAGS = {
+    "Configuration": "What a client asks first.",
+    "Namespaces": "Nested namespaces and their properties.",
+    "Tables": "Tables and their commits.",
+    "Transactions": "Commits to several tables at once.",
+    "Views": "Views and their versions.",
+    "Schema changes": "May I, what would it be, do it, and what has been done.",
+    "Evolution": "How strictly the rules are held for a table, and one-shot exceptions.",
+    "Rules": "The rules that schema changes are judged by.",
+    "Warehouses": "Where tables live.",
+    "Operations": "Health and numbers.",
+}
+
+DECLARED: dict[str, Any] = {
+    "title": "Icekeel",
+    "version": __version__,
+    "summary": "An Apache Iceberg REST catalog that refuses schema changes which would make stored data unreadable or "
+    "wrong.",
+    "description": _DESCRIPTION,
+    "license_info": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+    "openapi_tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
+    "routes": list(ROUTES),
+    "redirect_slashes": False,
+    "openapi_url": None,
+    "docs_url": None,
+    "redoc_url": None,
+}
+
+
+def advertised() -> list[str]:
+    """The `endpoints` list of `/v1/config`: every Iceberg operation as verb and path template."""
+    return [f"{method} {route.path}" for route in ROUTES if route.path.startswith("/v1/") for method in route.methods]

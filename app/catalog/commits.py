@@ -133,9 +133,8 @@ async def land(
     """Bring the changes about, all or none, starting over from the present state when another commit was quicker."""
     grouped = _by_table(changes)
     lines = [(home.name, levels, name) for levels, name in grouped]
-    with ctx.caches.turns.commit(lines, caller.peer):
-        async with ctx.caches.lines.stand(lines, ctx.limits.queue_length):
-            return await _land(ctx, caller, home, grouped, key, outcome)
+    async with ctx.caches.lines.stand(lines, ctx.limits.queue_length):
+        return await _land(ctx, caller, home, grouped, key, outcome)
 
 
 async def _land(

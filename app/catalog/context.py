@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from app.catalog.contention import Contention, Peer
 from app.catalog.keyed_locks import KeyedLocks
 from app.catalog.metadata_cache import MetadataCache
 from app.catalog.tasks import Tasks
@@ -52,7 +51,6 @@ class Caches:
     documents: MetadataCache = field(default_factory=MetadataCache)
     lines: KeyedLocks = field(default_factory=KeyedLocks)
     keys: KeyedLocks = field(default_factory=KeyedLocks)
-    turns: Contention = field(default_factory=Contention)
     observations: Usage = field(default_factory=Usage)
     tasks: Tasks = field(default_factory=Tasks)
     warehouses: dict[str, tuple[float, Warehouse]] = field(default_factory=dict)
@@ -80,7 +78,6 @@ class Context:
 class Caller:
     """Who asks. `client` and `client_version` come from the request's own headers and are only ever observed.
 
-    `peer` is the connection, None where that stands for nobody in particular.
     `key` is the request's Idempotency-Key and `fingerprint` a digest of operation and body: one key may stand for one
     fingerprint only.
     """
@@ -90,4 +87,3 @@ class Caller:
     client_version: str = ""
     key: str | None = None
     fingerprint: str = ""
-    peer: Peer | None = None

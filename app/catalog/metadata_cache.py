@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from app.catalog.holdings import Holdings
-from app.catalog.results import LoadedTable
 from app.errors import CorruptMetadata, NotFound, ObjectMissing, SpecError
 from app.iceberg import metadata_file
 from app.iceberg.json.chunked_text import Deflated, Text
@@ -42,12 +41,6 @@ HEAVY_BYTES = 512 << 10
 # from about 60 KB on a load costs less so than plain, and a commit about the same.
 LARGE_BYTES = 64 << 10
 
-# Finished answers of one document: in full and with referenced snapshots only, plain and as gzip, before and after a
-# warehouse changed.
-_READY = 8
-# Of a larger body only the ends are joined (`web.answer`), so keeping it finished costs no more than this.
-_JOINED_BYTES = 64 << 10
-
 _NULL = b"null"
 _BLANK = b" \t\r\n"
 # How far before a null its key is looked for; white space beyond that is taken for a member that is null.
@@ -57,14 +50,12 @@ _KEY_BYTES = 256
 class CachedMetadata(Generic[M]):
     """One version of a table or view: its parsed form and its JSON text as served, in chunks when it is large."""
 
-    __slots__ = ("_kept", "metadata", "ready", "refs_only", "text")
+    __slots__ = ("metadata", "refs_only", "text")
 
     def __init__(self, text: bytes | Text, metadata: M) -> None:
         self.text = text
         self.metadata: M = metadata
         self.refs_only: bytes | Text | None = None
-        self.ready: dict[str, LoadedTable] = {}
-        self._kept = 0
 
     @property
     def data(self) -> bytes:
@@ -78,8 +69,8 @@ class CachedMetadata(Generic[M]):
 
     @property
     def own(self) -> int:
-        """Bytes charged to this entry alone: text and parsed form (about as much again), and what was made of it."""
-        own = self._kept
+        """Bytes charged to this entry alone: text and parsed form (about as much again)."""
+        own = 0
         if isinstance(self.text, bytes):
             own += 2 * len(self.text)
         if isinstance(self.refs_only, bytes):
@@ -90,19 +81,6 @@ class CachedMetadata(Generic[M]):
     def size(self) -> int:
         """Bytes that this document would be charged with if it shared nothing."""
         return self.own + sum(chunk.cost for text in self.shared for chunk in text.chunks)
-
-    def keep_ready(self, answer: LoadedTable, size: int) -> int:
-        """Keep a finished load under its tag; returns by how many bytes this entry has grown."""
-        before = self._kept
-        if answer.etag in self.ready:
-            return 0
-        if len(self.ready) >= _READY:
-            # Tags change with the warehouse's options: older ones will not be asked for again.
-            self.ready.clear()
-            self._kept = 0
-        self.ready[answer.etag or ""] = answer
-        self._kept += size
-        return self._kept - before
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,12 +210,6 @@ class MetadataCache:
             return self._deflate(text, await asyncio.shield(running))
         finally:
             del running
-
-    def keep_ready(self, location: str, document: CachedMetadata[TableMetadata], answer: LoadedTable) -> None:
-        """Keep a finished load beside its document; it is gone when the document goes."""
-        body = answer.metadata
-        size = len(body) if isinstance(body, bytes | Text) else sum(map(len, body.segments))
-        self._charge(location, document, document.keep_ready(answer, min(size, _JOINED_BYTES)))
 
     def forget(self, location: str) -> None:
         entry = self._entries.pop(location, None)

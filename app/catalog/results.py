@@ -1,42 +1,49 @@
-"""What the use cases return: plain values that the API renders. `metadata` is always a JSON document as served.
+"""What the use cases return: plain values that the edge renders. `metadata` is always a JSON document as served.
 
-A large document comes in chunks, or compressed when the client takes gzip.
+A large document comes in chunks. Nothing here knows HTTP.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
-from app.iceberg.json.chunked_text import Deflated, Text
+import msgspec
+
+from app.iceberg.json.chunked_text import Text
 from app.ports import Levels, Warehouse
 from app.rules import Finding
+
+Snapshots = Literal["all", "refs"]
 
 Item = TypeVar("Item")
 
 
-@dataclass(slots=True)
-class LoadedTable:
-    """`metadata_location` and `etag` are None for a staged table, which nobody can load yet.
+def version_tag(metadata_location: str, snapshots: Snapshots, config: Mapping[str, str]) -> str:
+    """A tag of one version of a table in one representation. It changes with anything a client keeps with the table."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(msgspec.json.encode([metadata_location, snapshots, sorted(config.items())]))
+    return digest.hexdigest()
 
-    `rendered` is what the API made of it, kept for whoever loads the same version next.
-    """
+
+@dataclass(frozen=True, slots=True)
+class LoadedTable:
+    """`metadata_location` and `tag` are None for a staged table, which nobody can load yet."""
 
     metadata_location: str | None
-    metadata: bytes | Text | Deflated
+    metadata: bytes | Text
     config: Mapping[str, str] = field(default_factory=dict)
-    etag: str | None = None
+    tag: str | None = None
     findings: tuple[Finding, ...] = ()
-    rendered: Any = field(default=None, compare=False, repr=False)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class NotModified:
-    """The caller's copy is current; there is no body. `rendered` as in `LoadedTable`."""
+    """The caller holds the version of this tag, which is the current one."""
 
-    etag: str
-    rendered: Any = field(default=None, compare=False, repr=False)
+    tag: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +51,8 @@ class Committed:
     """`findings` are the warnings and waived faults of an accepted commit."""
 
     metadata_location: str
-    metadata: bytes | Text | Deflated
-    etag: str
+    metadata: bytes | Text
+    tag: str
     findings: tuple[Finding, ...] = ()
 
 

@@ -22,7 +22,7 @@ from app.catalog.config import client_config
 from app.catalog.context import Caller, Context
 from app.catalog.drafts import Draft
 from app.catalog.idempotency import Key, Outcome
-from app.catalog.loads import TableLoad
+from app.catalog.loads import load_table
 from app.catalog.pages import EVERYTHING, PageRequest
 from app.catalog.registrations import register_table, unregister_table
 from app.catalog.results import Listed, LoadedTable
@@ -36,11 +36,11 @@ from app.metadata import tables as commit_tables
 from app.ports import Levels, Namespace, Warehouse
 
 __all__ = [
-    "TableLoad",
     "TableRequest",
     "create_table",
     "drop_table",
     "list_tables",
+    "load_table",
     "register_table",
     "rename_table",
     "table_exists",

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.catalog import etags, idempotency, locations, places
+from app.catalog import idempotency, locations, places
 from app.catalog.config import client_config
 from app.catalog.context import Context
 from app.catalog.drafts import Draft
 from app.catalog.idempotency import Outcome
-from app.catalog.results import Committed, LoadedTable
+from app.catalog.results import Committed, LoadedTable, version_tag
 from app.errors import BadRequest, NotFound
 from app.iceberg import location as spec_location
 from app.iceberg.json.chunked_text import Text
@@ -33,14 +33,14 @@ class Version:
 
 def committed(warehouse: Warehouse, version: Version, findings: tuple[Finding, ...] = ()) -> Committed:
     """The answer of a commit; its tag is good for the next default load."""
-    tag = etags.etag(version.file, etags.ALL, client_config(warehouse))
+    tag = version_tag(version.file, "all", client_config(warehouse))
     return Committed(version.file, version.text, tag, findings)
 
 
 def loaded(warehouse: Warehouse, version: Version, findings: tuple[Finding, ...] = ()) -> LoadedTable:
     """The answer of a create or register: the table as the next default load would show it."""
     config = client_config(warehouse)
-    tag = etags.etag(version.file, etags.ALL, config)
+    tag = version_tag(version.file, "all", config)
     return LoadedTable(version.file, version.text, config, tag, findings)
 
 

@@ -7,7 +7,7 @@ import asyncio
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.edge.errors import ClientGone, RequestTimeout, UnsupportedMediaType
+from app.edge.http_errors import ClientGone, RequestTimeout, UnsupportedMediaType
 from app.errors import BadRequest, PayloadTooLarge
 
 LIMITS = "icekeel.body"

@@ -16,11 +16,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from starlette.requests import Request
+
 from app.errors import CommitFailed
+
+# Headers that say: this connection is a proxy's.
+_OF_PROXIES: Final = frozenset({b"x-forwarded-for", b"x-real-ip", b"forwarded", b"via"})
 
 # A client's connection: its host and port.
 Peer = tuple[str, int]
@@ -245,3 +250,24 @@ class Contention:
             contest.waiting.remove(chosen)
             chosen.turn.set_result(None)
             self._give(contest, chosen.peer)
+
+
+def peer_of(request: Request) -> Peer | None:
+    """The connection, None where it is a proxy's: on that come anybody's requests."""
+    if any(name in _OF_PROXIES for name, _ in request.scope["headers"]):
+        return None
+    peer: Peer | None = request.scope.get("client")
+    return peer
+
+
+async def load_turn(request: Request, *table: Hashable) -> None:
+    """Wait for the turn of a load of `table` (warehouse, levels, name), where its writers take turns."""
+    contention: Contention = request.app.state.contention
+    if contention:
+        await contention.take(table, peer_of(request))
+
+
+def commit_turn(request: Request, tables: Sequence[Hashable]) -> AbstractContextManager[None]:
+    """Around a commit to `tables`."""
+    contention: Contention = request.app.state.contention
+    return contention.commit(tables, peer_of(request))

@@ -1,0 +1,1 @@
+"""`/v1/config`: what a client learns first."""

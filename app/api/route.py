@@ -1,0 +1,75 @@
+"""The two kinds of path operation: ordinary ones with a strict body, and lean ones that answer with bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from starlette.types import Receive, Scope, Send
+
+from app.edge.bodies import read_body
+from app.errors import BadRequest
+from app.iceberg.json import codec
+
+LeanEndpoint = Callable[[Request], Awaitable[Response]]
+
+
+class StrictRequest(Request):
+    """A request whose body is read within the limits, once, and decoded by the strict JSON decoder."""
+
+    _raw: bytes | None = None
+    _decoded: codec.Json = None
+
+    async def body(self) -> bytes:
+        """The body's bytes. PayloadTooLarge, RequestTimeout, ClientGone."""
+        if self._raw is None:
+            self._raw = await read_body(self)
+        return self._raw
+
+    async def decode(self) -> None:
+        """Make `json` ready. SpecError for malformed text, BadRequest for a value that is no object."""
+        value = codec.decode_request(await self.body())
+        if type(value) is not dict:
+            raise BadRequest(f"The body must be a JSON object, not {codec.describe(value)}")
+        self._decoded = value
+
+    async def json(self) -> Any:
+        return self._decoded
+
+
+class StrictRoute(APIRoute):
+    """An ordinary path operation. Its body is decoded before FastAPI looks at it.
+
+    FastAPI turns every failure while it reads a body into one sentence without a cause; ours say what is wrong.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+        takes_body = self.body_field is not None
+
+        async def handle(request: Request) -> Response:
+            strict = StrictRequest(request.scope, request.receive)
+            if takes_body:
+                await strict.decode()
+            return await handler(strict)
+
+        return handle
+
+
+class LeanRoute(APIRoute):
+    """Awaits `endpoint(request)` and sends the Response it returns: no solving of parameters, 50 us less a request.
+
+    What the operation takes is declared by a documenting dependency (`dependencies=[Depends(...)]`) that is never run;
+    the endpoint reads the request itself.
+    """
+
+    def __init__(self, path: str, endpoint: LeanEndpoint, **declared: Any) -> None:
+        super().__init__(path, endpoint, **declared)
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            response = await endpoint(Request(scope, receive, send))
+            await response(scope, receive, send)
+
+        self.app = app

@@ -1,0 +1,1 @@
+"""Tables: load, commit, create, list, drop, rename, register, report."""
