@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from app.api import routes
+from app.api.docs import router as docs
 from app.catalog import storage
 from app.catalog.background import Background
 from app.catalog.context import Caches, Context, Limits
@@ -49,8 +50,6 @@ __all__ = [
     "schema_state",
     "settle_memory",
 ]
-
-PUBLIC_PATHS = frozenset({"/docs", "/openapi.json"})
 
 # Allocations between two looks at young objects. Requests leave no cycles; the default of 700 costs a percent of CPU.
 _GC_THRESHOLD = 50_000
@@ -210,7 +209,7 @@ def _middleware(settings: Settings, context: Context, metrics: Metrics) -> list[
         Middleware(Observe, observer),
         Middleware(Envelope, render=ErrorTable(metrics.count)),
         Middleware(RawPath, default_warehouse=context.limits.default_warehouse),
-        Middleware(Guard, token=settings.token, public=PUBLIC_PATHS, local_only=local_only),
+        Middleware(Guard, token=settings.token, public=docs.PUBLIC, local_only=local_only),
         Middleware(BodyLimits, limit=settings.body_limit, timeout_s=settings.body_timeout),
     ]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from app.api.routes import OPERATIONS
+from app.api.routes import ROUTES
 from app.cli.output import as_json
 from app.main import openapi_document
 from tests.server import ROOT
@@ -36,7 +36,7 @@ def test_the_checked_in_document_is_the_generated_one() -> None:
 
 def test_every_declared_operation_is_documented_and_no_other() -> None:
     """The router and the document come from one declaration."""
-    assert {(m, p) for m, p, _ in operations()} == {(o.method, o.path) for o in OPERATIONS}
+    assert {(m, p) for m, p, _ in operations()} == {(o.method, o.path) for o in ROUTES}
 
 
 def test_operation_ids_are_unique() -> None:
@@ -45,7 +45,7 @@ def test_operation_ids_are_unique() -> None:
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
+@pytest.mark.parametrize("operation", ROUTES, ids=lambda operation: operation.id)
 def test_an_operation_is_described_completely(operation: Any) -> None:
     """Every path variable, a summary, a body where one is read, a success, and the failures that any call may meet."""
     found = document()["paths"][operation.path][operation.method.lower()]

@@ -1,6 +1,6 @@
 """Typed parameters that path operations share; what each one means stands in its declaration.
 
-Path parameters arrive as they stand on the wire and are decoded here, so that an encoded slash stays inside its segment.
+Path parameters arrive as they stand on the wire and are decoded here: an encoded slash stays inside its segment.
 Every dependency is a coroutine: FastAPI would run a plain function in a thread.
 """
 

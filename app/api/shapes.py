@@ -6,6 +6,8 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
+from app.errors import BadRequest, dotted
+
 Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Properties = dict[str, str]
@@ -84,3 +86,17 @@ class RenameTableRequest(Shape):
 
     source: TableIdentifier
     destination: TableIdentifier
+
+
+def identifier(of: TableIdentifier) -> tuple[tuple[str, ...], str]:
+    """Levels and name."""
+    return tuple(of.namespace), of.name
+
+
+def check_identifier(said: TableIdentifier | None, levels: tuple[str, ...], name: str) -> None:
+    """BadRequest unless the `identifier` of a commit, which may be absent, is what the path names."""
+    if said is not None and identifier(said) != (levels, name):
+        raise BadRequest(
+            f"Invalid commit: $.identifier is {dotted(said.namespace, said.name)}, "
+            f"but the path of the request names {dotted(levels, name)}"
+        )

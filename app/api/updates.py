@@ -8,17 +8,15 @@ from pydantic import Field
 
 from app.api.documents import (
     EncryptedKey,
-    Int32,
-    Int64,
     PartitionSpec,
     PartitionStatisticsFile,
     Schema,
-    Shape,
     Snapshot,
     SortOrder,
     StatisticsFile,
     ViewVersion,
 )
+from app.api.shapes import Int32, Int64, Shape
 
 LastAddedId = Annotated[Int32, Field(description="An id, or -1 for the one added last in this request.")]
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from app.api.assessments import assessment_json, biography_json, chapter_json, plan_json
+from app.catalog.as_json import assessment_json, biography_json, chapter_json, plan_json
 from app.catalog.assessments import Assessment, assess
 from app.catalog.schema_history import before_arrival
 from app.cli.client import DEFAULT_URI, call, evolution_path, table_path

@@ -9,7 +9,7 @@ import pytest
 
 from app import errors
 from app.api.errors import COMMITS, STATUSES, ErrorTable, envelope, status_of
-from app.api.routes import OPERATIONS
+from app.api.routes import ROUTES
 from app.rules import Finding, Severity
 
 SCOPE = {"type": "http", "method": "POST", "path": "/x"}
@@ -57,7 +57,7 @@ def test_an_unexpected_error_tells_nothing_but_its_class() -> None:
 @pytest.mark.parametrize("operation_id", sorted(COMMITS))
 def test_a_crash_during_a_commit_is_of_unknown_outcome(operation_id: str) -> None:
     """The client must keep its files: nobody knows whether the swap happened."""
-    operation = next(operation for operation in OPERATIONS if operation.id == operation_id)
+    operation = next(operation for operation in ROUTES if operation.id == operation_id)
     render, _ = table()
     answer = render(ValueError("boom"), {**SCOPE, "route": operation.route()})
     assert json.loads(answer.body)["error"]["type"] == "CommitStateUnknownException" and answer.status_code == 500

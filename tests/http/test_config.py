@@ -7,7 +7,7 @@ import re
 import httpx
 import pytest
 
-from app.api.config import iso_duration
+from app.api.config.router import iso_duration
 from tests.backends import LOCAL_ONLY
 from tests.http.samples import error, fresh, namespace, table
 from tests.server import Server

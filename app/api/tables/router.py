@@ -11,7 +11,7 @@ from app.api import deps
 from app.api.rendering import commit_answer, count_commit, identifiers_answer, table_answer
 from app.api.responses import BODY, CHANGE, COMMIT, ETAG, FINDINGS, fails, success
 from app.api.route import LeanRoute, StrictRoute
-from app.api.shapes import ListTablesResponse, RenameTableRequest
+from app.api.shapes import ListTablesResponse, RenameTableRequest, check_identifier, identifier
 from app.api.tables.schemas import (
     CommitTableRequest,
     CommitTableResponse,
@@ -21,12 +21,12 @@ from app.api.tables.schemas import (
     RegisterTableRequest,
 )
 from app.catalog import commits, metrics, tables
-from app.catalog.results import NotModified
+from app.catalog.results import NotModified, Snapshots
 from app.edge.answer import NOT_MODIFIED, Answer, no_content
 from app.edge.contention import commit_turn, load_turn
 from app.edge.etags import IfNoneMatch
 from app.edge.raw_path import decode_levels, decode_query, decode_segment
-from app.errors import BadRequest, dotted
+from app.errors import BadRequest
 from app.iceberg.partition import parse_unbound_partition_spec
 from app.iceberg.requirement import parse_table_requirements
 from app.iceberg.schema import parse_schema
@@ -56,7 +56,7 @@ async def _of_load(
         str | None,
         Header(
             alias="If-None-Match",
-            description="Entity tags the caller holds; 304 when one is still current. Lists, weak tags and `*` are fine.",
+            description="Entity tags the caller holds; 304 when one is current. Lists, weak tags and `*` are fine.",
         ),
     ] = None,
     delegation: deps.Delegation = None,
@@ -86,9 +86,7 @@ async def load_table(request: Request) -> Answer:
     the file cannot be read.
     """
     ctx, (warehouse, levels, name) = request.app.state.catalog, _path(request)
-    snapshots = decode_query(request.scope["query_string"]).get("snapshots", "all").lower()
-    if snapshots not in ("all", "refs"):
-        raise BadRequest(f"Invalid snapshots: {snapshots} (use all or refs)")
+    snapshots = _snapshots(decode_query(request.scope["query_string"]).get("snapshots", "all").lower())
     tags = request.headers.getlist("if-none-match")
     held = IfNoneMatch(", ".join(tags)) if tags else None
     await load_turn(request, warehouse, levels, name)
@@ -112,6 +110,14 @@ async def table_exists(request: Request) -> Answer:
     """Tell whether a table exists."""
     await tables.table_exists(request.app.state.catalog, *_path(request))
     return _EXISTS
+
+
+def _snapshots(text: str) -> Snapshots:
+    if text == "all":
+        return "all"
+    if text == "refs":
+        return "refs"
+    raise BadRequest(f"Invalid snapshots: {text} (use all or refs)")
 
 
 def _path(request: Request) -> tuple[str, tuple[str, ...], str]:
@@ -142,12 +148,7 @@ async def update_table(
     Requirements are checked against the present state (409), updates are applied in order, and the result is judged by
     the rules of the evolution engine (400). An unknown requirement or update is refused, and nothing is stored.
     """
-    said = body.identifier
-    if said is not None and (tuple(said.namespace), said.name) != (levels, name):
-        raise BadRequest(
-            f"Invalid commit: $.identifier is {dotted(said.namespace, said.name)}, "
-            f"but the path of the request names {dotted(levels, name)}"
-        )
+    check_identifier(body.identifier, levels, name)
     requirements = parse_table_requirements(body.requirements or [], "$.requirements")
     updates = parse_table_updates(body.updates, "$.updates")
     with commit_turn(request, [(prefix, levels, name)]):
@@ -310,12 +311,5 @@ async def rename_table(
     catalog: deps.Catalog, prefix: deps.Prefix, caller: deps.Writer, body: RenameTableRequest
 ) -> Answer:
     """Rename a table, also into another namespace of its warehouse."""
-    source, target = body.source, body.destination
-    await tables.rename_table(
-        catalog,
-        caller,
-        prefix,
-        (tuple(source.namespace), source.name),
-        (tuple(target.namespace), target.name),
-    )
+    await tables.rename_table(catalog, caller, prefix, identifier(body.source), identifier(body.destination))
     return no_content()

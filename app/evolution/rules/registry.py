@@ -46,3 +46,11 @@ def entry(rule: Rule[Change]) -> dict[str, object]:
     if rule.replaced_by is not None:
         values["replaced-by"] = rule.replaced_by
     return values
+
+
+def rule_page(code: str) -> dict[str, object]:
+    """A rule with its manual page, in any letter case of `code`; NotFound."""
+    rule = RULES.get(code)
+    if rule is None:
+        raise NotFound(f"No such rule: {code}")
+    return {**entry(rule), "manual": rule.manual}

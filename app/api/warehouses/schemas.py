@@ -1,14 +1,14 @@
-"""Bodies of our own API: warehouses."""
+"""Bodies of the warehouse operations."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta
+from pydantic import Field
 
-from app.api.models.metadata import Shape
+from app.api.shapes import OwnShape, Properties, Shape
 
-Name = Annotated[str, Meta(pattern="^[a-z0-9_-]{1,64}$")]
+Name = Annotated[str, Field(json_schema_extra={"pattern": "^[a-z0-9_-]{1,64}$"})]
 
 
 class WarehouseModel(Shape):
@@ -17,8 +17,8 @@ class WarehouseModel(Shape):
     name: str
     location: str
     allowed_locations: list[str]
-    properties: dict[str, str]
-    storage: dict[str, str]
+    properties: Properties
+    storage: Properties
     secret_options: list[str]
     version: int
 
@@ -29,17 +29,17 @@ class WarehouseList(Shape):
     warehouses: list[WarehouseModel]
 
 
-class WarehouseRequest(Shape):
+class WarehouseRequest(OwnShape):
     """A new warehouse. `properties` are defaults of new tables; `storage` holds options, secret ones among them."""
 
     name: Name
     location: str
     allowed_locations: list[str] | None = None
-    properties: dict[str, str] | None = None
-    storage: dict[str, str] | None = None
+    properties: Properties | None = None
+    storage: Properties | None = None
 
 
-class WarehousePatch(Shape):
+class WarehousePatch(OwnShape):
     """What to change. In `properties` and `storage`, null removes a key and what is not named stays.
 
     With `version` the change is refused unless the warehouse is at that version.

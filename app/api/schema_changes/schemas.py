@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from app.api.models.metadata import Int32, Int64, Schema, Shape
-from app.api.models.updates import TableRequirement, TableUpdate
+from app.api.documents import Schema
+from app.api.shapes import Embedded, FindingModel, Int32, Int64, OwnShape, Shape, TableIdentifier
+from app.api.updates import TableRequirement, TableUpdate
 
 Verdict = Literal["compatible", "incompatible", "not-checked"]
 ColumnPath = str | list[str]
@@ -43,7 +44,7 @@ class OperationModel(Shape):
     branch: str | None = None
     keep_as: str | None = None
     match: Literal["name", "id"] | None = None
-    schema: Any = None
+    schema_: Any = None
     fields: list[Any] | None = None
     arrow_ipc_schema: str | None = None
     identifier_fields: list[str] | None = None
@@ -57,24 +58,25 @@ class CheckRequest(Shape):
     Without field IDs, columns are matched by name; a field may say `renamed-from`.
     """
 
-    requirements: list[TableRequirement] | None = None
-    updates: list[TableUpdate] | None = None
-    operations: list[OperationModel] | None = None
-    schema: Any = None
-    fields: list[Any] | None = None
-    arrow_ipc_schema: str | None = None
-    identifier_fields: list[str] | None = None
+    identifier: TableIdentifier | None = None
+    requirements: Embedded[list[TableRequirement]] | None = None
+    updates: Embedded[list[TableUpdate]] | None = None
+    operations: Embedded[list[OperationModel]] | None = None
+    schema_: Any = None
+    fields: Embedded[list[Any]] | None = None
+    arrow_ipc_schema: Embedded[str] | None = None
+    identifier_fields: Embedded[list[str]] | None = None
     match: Literal["name", "id"] | None = None
 
 
-class PlanRequest(Shape):
+class PlanRequest(OwnShape):
     """Operations, all on the columns as they are before the plan.
 
     `base-schema-id`: the schema that they were thought of on, the current one when absent. `tag-before-drop`: keep the
     current snapshot as a tag before a column goes; absent, the property `icekeel.tag-before-drop` decides.
     """
 
-    operations: list[OperationModel]
+    operations: Embedded[list[OperationModel]]
     base_schema_id: Int32 | None = None
     tag_before_drop: bool | None = None
 
@@ -99,22 +101,6 @@ class AssignedId(Shape):
     field_id: Int32
     path: str
     type: str
-
-
-class FindingModel(Shape):
-    """A judged fault, as refusals hold it."""
-
-    code: str
-    rule: str
-    severity: Literal["warn", "error"]
-    message: str
-    fix: str
-    spec: str
-    field_id: Int32 | None = None
-    path: str | None = None
-    before: str | None = None
-    after: str | None = None
-    waived_by: str | None = None
 
 
 class ChangeModel(Shape):
@@ -179,13 +165,13 @@ class LaggardModel(Shape):
     last_seen_ms: Int64
 
 
-class PlanResult(CheckResult, kw_only=True):
+class PlanResult(CheckResult):
     """A commit that can be sent as it is, and what it would meet. The hash stands for its requirements and updates."""
 
     plan_hash: str
     requirements: list[TableRequirement]
     updates: list[TableUpdate]
-    schema: Schema
+    schema_: Schema
     notes: list[str]
     tag: str | None = None
     clients_without_defaults: list[LaggardModel] | None = None

@@ -1,8 +1,8 @@
-"""Tables with the numbers of their schemas."""
+"""The body of the table ranking."""
 
 from __future__ import annotations
 
-from app.api.models.metadata import Int32, Int64, Shape
+from app.api.shapes import Int32, Int64, Shape
 
 
 class TableStanding(Shape):

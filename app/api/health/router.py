@@ -1,17 +1,16 @@
-"""For operators: is the process alive, can it serve, and its numbers."""
+"""The path operations of health checks and metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from starlette.requests import Request
+from fastapi import APIRouter, Request, Response
 
 from app import errors
-from app.api import reading
-from app.api.operations import Operations, Returns
-from app.api.rendering import json_answer
+from app.api import deps
+from app.api.responses import fails, success
+from app.api.route import StrictRoute
 from app.catalog import table_ranking, warehouses
-from app.edge.answer import Answer
 from app.edge.metrics import Metrics
 from app.errors import dotted
 from app.ports import Standing, Tabular
@@ -30,23 +29,33 @@ _TABLE_GAUGES: Mapping[str, tuple[str, Standing, int]] = {
     ),
 }
 
-routes = Operations("Operations", (errors.Forbidden, errors.IcekeelError))
+_ALWAYS = (errors.Forbidden, errors.IcekeelError)
+
+router = APIRouter(route_class=StrictRoute, tags=["Operations"])
 
 
-@routes.declare("GET", "/health/live", "live", returns=[Returns(200, "The process answers.", dict[str, str])])
-async def live(request: Request) -> Answer:
-    """Tell whether the process answers at all. Restart it when it does not."""
-    return json_answer({"status": "live"})
+class TextResponse(Response):
+    """The Prometheus text format."""
+
+    media_type = PROMETHEUS
 
 
-@routes.declare(
-    "GET",
-    "/health/ready",
-    "ready",
-    returns=[Returns(200, "Requests can be served.", dict[str, str])],
-    fails=[errors.Unavailable],
+@router.get(
+    "/health/live",
+    operation_id="live",
+    responses={**success(200, "The process answers."), **fails(always=_ALWAYS)},
 )
-async def ready(request: Request) -> Answer:
+async def live() -> dict[str, str]:
+    """Tell whether the process answers at all. Restart it when it does not."""
+    return {"status": "live"}
+
+
+@router.get(
+    "/health/ready",
+    operation_id="ready",
+    responses={**success(200, "Requests can be served."), **fails(errors.Unavailable, always=_ALWAYS)},
+)
+async def ready(request: Request, catalog: deps.Catalog) -> dict[str, str]:
     """Tell whether requests can be served.
 
     They can when the database answers and has the schema that this server speaks, and the folder of a local default
@@ -54,25 +63,27 @@ async def ready(request: Request) -> Answer:
     """
     if request.app.state.draining:
         raise errors.Unavailable("This server was told to stop")
-    await reading.context(request).store.ping()
-    await warehouses.check_reachable(reading.context(request))
-    return json_answer({"status": "ready"})
+    await catalog.store.ping()
+    await warehouses.check_reachable(catalog)
+    return {"status": "ready"}
 
 
-@routes.declare(
-    "GET",
+@router.get(
     "/metrics",
-    "metrics",
-    returns=[Returns(200, "Counters, gauges and latencies as Prometheus text.", str, content_type=PROMETHEUS)],
-    fails=[errors.NotAuthenticated],
+    operation_id="metrics",
+    response_class=TextResponse,
+    responses={
+        **success(200, "Counters, gauges and latencies as Prometheus text."),
+        **fails(errors.NotAuthenticated, always=_ALWAYS),
+    },
 )
-async def metrics(request: Request) -> Answer:
-    """Show the numbers of this process."""
+async def metrics(request: Request, catalog: deps.Catalog) -> Response:
+    """Show the numbers of this server."""
     found: Metrics = request.app.state.metrics
-    rows = await table_ranking.leaders(reading.context(request))
+    rows = await table_ranking.leaders(catalog)
     for name, (text, order, unit) in _TABLE_GAUGES.items():
         found.series(name, text, [(_names(row), table_ranking.value(row, order) / unit) for row in rows])
-    return Answer(200, found.render(), content_type=PROMETHEUS)
+    return TextResponse(found.render())
 
 
 def _names(row: Tabular) -> dict[str, str]:

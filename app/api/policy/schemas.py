@@ -1,40 +1,13 @@
-"""Bodies of our own API: rules, policy and waivers."""
+"""Bodies of policy and waivers."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from pydantic import Field
 
-from app.api.models.metadata import Int64, Shape
-
-SeverityName = Literal["off", "warn", "error"]
-
-
-class RuleModel(Shape):
-    """A rule of the evolution engine, with its severity where no policy says otherwise."""
-
-    code: str
-    rule: str
-    summary: str
-    severity: SeverityName
-    can_be_lowered: bool
-    spec: str
-    since: str
-    retired: bool
-    replaced_by: str | None = None
-
-
-class RulePage(RuleModel):
-    """A rule with its manual page."""
-
-    manual: str = ""
-
-
-class RuleList(Shape):
-    """Every rule, by code."""
-
-    rules: list[RuleModel]
+from app.api.rules.schemas import SeverityName
+from app.api.shapes import Int64, OwnShape, Shape
 
 
 class EffectiveRule(Shape):
@@ -55,7 +28,7 @@ class PolicyModel(Shape):
     rules: list[EffectiveRule]
 
 
-class PolicyRequest(Shape):
+class PolicyRequest(OwnShape):
     """A severity to set; null takes a setting back. `scope`: for this table (the default) or its namespace."""
 
     code: str
@@ -63,12 +36,12 @@ class PolicyRequest(Shape):
     scope: Literal["table", "namespace"] | None = None
 
 
-class WaiverRequest(Shape):
+class WaiverRequest(OwnShape):
     """Permission for one commit to break one rule on this table."""
 
     code: str
-    reason: Annotated[str, Meta(min_length=1)]
-    expires_in_seconds: Annotated[int, Meta(ge=1, le=2**53)] | None = None
+    reason: str
+    expires_in_seconds: Annotated[Int64, Field(json_schema_extra={"minimum": 1})] | None = None
 
 
 class WaiverModel(Shape):

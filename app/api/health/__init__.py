@@ -1,0 +1,1 @@
+"""For operators: is the process alive, can it serve, and its numbers."""

@@ -1,0 +1,47 @@
+"""Bodies of the namespace operations."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from app.api.shapes import Properties, Shape
+
+Namespace = Annotated[list[str], Field(description="Levels of a namespace, outermost first.")]
+
+
+class ListNamespacesResponse(Shape):
+    """A page of namespaces, each as its full path."""
+
+    namespaces: list[Namespace]
+    next_page_token: str | None = None
+
+
+class CreateNamespaceRequest(Shape):
+    """A new namespace."""
+
+    namespace: Namespace
+    properties: Properties | None = None
+
+
+class NamespaceResponse(Shape):
+    """A namespace and its properties."""
+
+    namespace: Namespace
+    properties: Properties
+
+
+class UpdateNamespacePropertiesRequest(Shape):
+    """Properties to set and to remove; no name may be in both."""
+
+    removals: list[str] | None = None
+    updates: Properties | None = None
+
+
+class UpdateNamespacePropertiesResponse(Shape):
+    """What was done; `missing` are removals of properties that were not set."""
+
+    updated: list[str]
+    removed: list[str]
+    missing: list[str]

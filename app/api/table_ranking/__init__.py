@@ -1,0 +1,1 @@
+"""Tables by how their schemas have grown."""

@@ -1,0 +1,1 @@
+"""Commits to several tables at once."""

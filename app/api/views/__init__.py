@@ -1,0 +1,1 @@
+"""Views: load, replace, create, list, drop, rename, register."""

@@ -1,0 +1,1 @@
+"""Warehouses: list, show, create, change, drop. Secrets go in and never come out."""
