@@ -86,7 +86,12 @@ async def page(
     ] = None,
     size: Annotated[
         int | None,
-        Query(alias="pageSize", ge=1, description="Most entries of a page; an upper bound that the server may lower."),
+        Query(
+            alias="pageSize",
+            ge=1,
+            le=2**63 - 1,
+            description="Most entries of a page; an upper bound that the server may lower.",
+        ),
     ] = None,
 ) -> PageRequest:
     return PageRequest(token, size)

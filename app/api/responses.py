@@ -39,8 +39,13 @@ FINDINGS = {
 _RETRY = {"Retry-After": {"description": "Seconds after which to try again.", "schema": {"type": "string"}}}
 
 
-def fails(*kinds: type[Exception], head: bool = False, always: tuple[type[Exception], ...] = ALWAYS) -> Responses:
-    """The failures of an operation by status. An answer to HEAD has no body (`head`)."""
+def fails(
+    *kinds: type[Exception], head: bool = False, text: bool = False, always: tuple[type[Exception], ...] = ALWAYS
+) -> Responses:
+    """The failures of an operation by status. An answer to HEAD has no body (`head`).
+
+    Of an operation that succeeds in another media type (`text`) the framework would document failures in that too.
+    """
     named: dict[int, list[str]] = {}
     for kind in (*always, *kinds):
         status, name = STATUSES[kind]
@@ -52,8 +57,10 @@ def fails(*kinds: type[Exception], head: bool = False, always: tuple[type[Except
         found[status] = {"description": f"{HTTPStatus(status).phrase}: {', '.join(names)}"}
         if status in (429, 503):
             found[status]["headers"] = _RETRY
-    if not head:
-        for entry in found.values():
+    for entry in () if head else found.values():
+        if text:
+            entry["content"] = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorResponse"}}}
+        else:
             entry["model"] = ErrorResponse
     return found
 

@@ -10,6 +10,7 @@ from fastapi.routing import APIRoute
 from starlette.types import Receive, Scope, Send
 
 from app.edge.bodies import read_body
+from app.edge.callers import is_iceberg_java
 from app.errors import BadRequest
 from app.iceberg.json import codec
 
@@ -29,14 +30,28 @@ class StrictRequest(Request):
         return self._raw
 
     async def decode(self) -> None:
-        """Make `json` ready. SpecError for malformed text, BadRequest for a value that is no object."""
-        value = codec.decode_request(await self.body())
+        """Make `json` ready. SpecError for malformed text, BadRequest for a value that is no object.
+
+        Iceberg's Java client can send ISO-8859-1; only from it, bytes that are not UTF-8 are read as that.
+        """
+        text = await self.body()
+        if is_iceberg_java(self.headers.get("x-client-version", "")) and not _is_utf8(text):
+            text = text.decode("latin-1").encode("utf-8")
+        value = codec.decode_request(text)
         if type(value) is not dict:
             raise BadRequest(f"The body must be a JSON object, not {codec.describe(value)}")
         self._decoded = value
 
     async def json(self) -> Any:
         return self._decoded
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class StrictRoute(APIRoute):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 from starlette.types import Scope
@@ -91,7 +92,7 @@ class ErrorTable:
         if isinstance(error, HTTPException):
             return _of_framework(error, scope)
         if isinstance(error, RequestValidationError):
-            error = _invalid(error)
+            error = _invalid(error, scope)
         if isinstance(error, asyncio.CancelledError):
             error = _cut_off(scope)
         status, kind = status_of(error)
@@ -165,7 +166,16 @@ _EXPECTED = {
 }
 
 
-def _invalid(error: RequestValidationError) -> errors.BadRequest:
+def _members(scope: Scope) -> str:
+    """What the body of the operation may hold."""
+    body = getattr(scope.get("route"), "body_field", None)
+    shape = None if body is None else body.field_info.annotation
+    if not (isinstance(shape, type) and issubclass(shape, BaseModel)):
+        return ""
+    return f". There are {', '.join(sorted(field.alias or name for name, field in shape.model_fields.items()))}"
+
+
+def _invalid(error: RequestValidationError, scope: Scope) -> errors.BadRequest:
     """The first fault of parameters or body, in the words of the document parsers."""
     fault = error.errors()[0]
     where, *steps = fault["loc"]
@@ -177,7 +187,7 @@ def _invalid(error: RequestValidationError) -> errors.BadRequest:
         parent, _, name = path.rpartition(".")
         return errors.SpecError(f"Cannot parse missing field: {name}", f"${parent}")
     if kind == "extra_forbidden":
-        return errors.BadRequest(f"Unknown field: {steps[-1]!a}")
+        return errors.BadRequest(f"Unknown field: {steps[-1]!a}{_members(scope) if len(steps) == 1 else ''}")
     if kind in _EXPECTED:
         return errors.SpecError(f"Cannot parse to {_EXPECTED[kind]}: {describe(given)}", f"${path}")
     return errors.SpecError(f"Invalid value {describe(given)}: {fault['msg']}", f"${path}")

@@ -30,6 +30,9 @@ class OneLine:
             if message["type"] in _FAILED:
                 told = True
                 error = sys.exception()
+                if isinstance(error, asyncio.CancelledError):
+                    # A stop that was told twice cut the lifetime off. It has ended as well as it could.
+                    return
                 if isinstance(error, IcekeelError):
                     message["message"] = error.message
             await send(message)

@@ -21,8 +21,6 @@ _ABSOLUTE = re.compile(rb"^[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
 
 _QUERY_FIELDS = 64
 
-DEPTH = "icekeel.depth"
-
 
 def decode_segment(raw: str) -> str:
     """One path segment, percent-decoded once; `+` is a blank because Java clients write form encoding into paths.
@@ -83,7 +81,10 @@ def routed(raw_path: bytes, default_warehouse: str) -> str:
 
 
 class RawPath:
-    """Routes on the undecoded path. `path_params` then hold raw segments: read them with `decode_segment`."""
+    """Routes on the undecoded path: `path_params` then hold raw segments, read with `decode_segment`.
+
+    The query is checked here, once for all operations; the framework's own parser is lenient.
+    """
 
     def __init__(self, app: ASGIApp, *, default_warehouse: str) -> None:
         self._app = app
@@ -93,5 +94,5 @@ class RawPath:
         if scope["type"] == "http":
             path = routed(scope.get("raw_path") or scope["path"].encode(), self._default)
             scope["path"] = path
-            scope[DEPTH] = path.count("/")
+            decode_query(scope["query_string"])
         await self._app(scope, receive, send)

@@ -61,7 +61,7 @@ def make_names(http: httpx.Client) -> None:
     http.post("/v1/namespaces/fuzz/views", json={"name": "v", "schema": schema(), "view-version": VIEW_VERSION})
 
 
-@pytest.mark.parametrize("operation_id", [operation.id for operation in ROUTES])
+@pytest.mark.parametrize("operation_id", [route.operation_id for route in ROUTES if route.include_in_schema])
 def test_every_answer_is_documented(operation_id: str, described: dict[str, Any], fuzzed: Server) -> None:
     """Generated requests, legal and illegal, are answered as the document says."""
     with fuzzed.client() as http:

@@ -46,7 +46,7 @@ async def openapi(request: Request) -> dict[str, Any]:
     "/docs",
     operation_id="docs",
     response_class=HTMLResponse,
-    responses={**success(200, "A page for people."), **fails(always=_ALWAYS)},
+    responses={**success(200, "A page for people."), **fails(text=True, always=_ALWAYS)},
 )
 async def docs(request: Request) -> HTMLResponse:
     """Show the documentation of every operation."""

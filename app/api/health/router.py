@@ -74,7 +74,7 @@ async def ready(request: Request, catalog: deps.Catalog) -> dict[str, str]:
     response_class=TextResponse,
     responses={
         **success(200, "Counters, gauges and latencies as Prometheus text."),
-        **fails(errors.NotAuthenticated, always=_ALWAYS),
+        **fails(errors.NotAuthenticated, text=True, always=_ALWAYS),
     },
 )
 async def metrics(request: Request, catalog: deps.Catalog) -> Response:

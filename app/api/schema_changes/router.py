@@ -103,7 +103,9 @@ async def check(
     if len(given) != 1:
         raise BadRequest("Exactly one of updates, operations, schema, fields and arrow-ipc-schema is needed")
     if given == ["updates"]:
-        requirements = parse_table_requirements(body.requirements or [], "$.requirements")
+        requirements = parse_table_requirements(
+            [] if body.requirements is None else body.requirements, "$.requirements"
+        )
         updates = parse_table_updates(body.updates, "$.updates")
         return assessment_json(
             await schema_changes.check_commit(catalog, warehouse, levels, name, requirements, updates)

@@ -149,7 +149,7 @@ async def update_table(
     the rules of the evolution engine (400). An unknown requirement or update is refused, and nothing is stored.
     """
     check_identifier(body.identifier, levels, name)
-    requirements = parse_table_requirements(body.requirements or [], "$.requirements")
+    requirements = parse_table_requirements([] if body.requirements is None else body.requirements, "$.requirements")
     updates = parse_table_updates(body.updates, "$.updates")
     with commit_turn(request, [(prefix, levels, name)]):
         committed = await commits.commit_table(catalog, caller, prefix, levels, name, requirements, updates)

@@ -61,6 +61,6 @@ def _change(entry: TableChange, path: str) -> commits.TableChange:
     return commits.TableChange(
         levels,
         name,
-        parse_table_requirements(entry.requirements or [], f"{path}.requirements"),
+        parse_table_requirements([] if entry.requirements is None else entry.requirements, f"{path}.requirements"),
         parse_table_updates(entry.updates, f"{path}.updates"),
     )

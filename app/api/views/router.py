@@ -76,7 +76,7 @@ async def replace_view(
 ) -> Answer:
     """Commit to a view."""
     check_identifier(body.identifier, levels, name)
-    requirements = parse_view_requirements(body.requirements or [], "$.requirements")
+    requirements = parse_view_requirements([] if body.requirements is None else body.requirements, "$.requirements")
     updates = parse_view_updates(body.updates, "$.updates")
     committed = await views.replace_view(catalog, caller, prefix, levels, name, requirements, updates)
     count_commit(request, "view")
