@@ -65,7 +65,7 @@ def load(world: World, name: str, levels: tuple[str, ...] = NS, **more: Any) -> 
 
 
 def loading(world: World, name: str, levels: tuple[str, ...] = NS, **more: Any) -> Coroutine[Any, Any, Any]:
-    return tables.TableLoad(world.ctx, ALICE, HOME, levels, name, **more).answer()
+    return tables.load_table(world.ctx, ALICE, HOME, levels, name, **more)
 
 
 def metadata(world: World, name: str, levels: tuple[str, ...] = NS) -> Json:

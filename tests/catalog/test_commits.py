@@ -66,10 +66,10 @@ def add_column(*fields: dict[str, object]) -> list[dict[str, object]]:
 def test_what_a_commit_answers_is_what_the_next_load_shows(shop: World) -> None:
     """Same location, bytes and tag, and the file holds them."""
     done, loaded = commit(shop, "t", append(1, None, 1)), load(shop, "t")
-    assert (done.metadata_location, done.metadata, done.etag) == (
+    assert (done.metadata_location, done.metadata, done.tag) == (
         loaded.metadata_location,
         loaded.metadata,
-        loaded.etag,
+        loaded.tag,
     )
     assert Path(done.metadata_location).read_bytes() == done.metadata
 
@@ -88,10 +88,10 @@ def test_a_commit_that_changes_nothing_writes_nothing(shop: World) -> None:
     files = shop.files()
     for updates in ([], [set_properties(a="1")], [{"action": "remove-properties", "removals": ["nope"]}]):
         same = commit(shop, "t", updates)
-        assert (same.metadata_location, same.metadata, same.etag) == (
+        assert (same.metadata_location, same.metadata, same.tag) == (
             before.metadata_location,
             before.metadata,
-            before.etag,
+            before.tag,
         )
     assert shop.files() == files
 
@@ -309,7 +309,7 @@ def test_gzip_files_carry_their_name_and_load_as_json(shop: World) -> None:
     assert done.metadata_location.endswith(".gz.metadata.json")
     assert Path(done.metadata_location).read_bytes()[:2] == b"\x1f\x8b"
     other = shop.run(shop.second())
-    loaded = shop.run(tables.TableLoad(other.ctx, ALICE, HOME, NS, "t").answer())
+    loaded = shop.run(tables.load_table(other.ctx, ALICE, HOME, NS, "t"))
     assert getattr(loaded, "metadata", b"") == done.metadata
 
 

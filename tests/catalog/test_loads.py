@@ -1,4 +1,4 @@
-"""One understood load that several requests share: each is answered for itself."""
+"""Loads beside each other, and what they leave behind."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ import gc
 from collections.abc import Awaitable
 from typing import Any
 
-from app.catalog import etags, tables
-from app.catalog.results import LoadedTable
+from app.catalog.results import LoadedTable, version_tag
 from app.errors import CommitFailed, EvolutionRefused, ValidationFailed
 from app.iceberg.table import TableMetadata
 from tests.catalog.shorthand import (
-    NS,
     Json,
     commit,
     committing,
     create,
     field,
     load,
+    loading,
     namespace,
     schema_json,
     set_properties,
 )
-from tests.catalog.world import ALICE, HOME, World
+from tests.catalog.world import World
 
 SUMMARY = {"operation": "append"}
 
@@ -59,10 +58,6 @@ def versions_alive() -> int:
     return sum(isinstance(found, TableMetadata) for found in gc.get_objects())
 
 
-def shared(world: World, **more: Any) -> tables.TableLoad:
-    return tables.TableLoad(world.ctx, ALICE, HOME, NS, "t", **more)
-
-
 class Gate:
     """Objects whose reading waits until it is opened."""
 
@@ -92,15 +87,15 @@ class Gate:
             return data
 
 
-async def _overtaken(world: World, load: tables.TableLoad, newer: Awaitable[Any]) -> tuple[LoadedTable, LoadedTable]:
+async def _overtaken(world: World, newer: Awaitable[Any]) -> tuple[LoadedTable, LoadedTable]:
     """The answers of two requests: the second one asks, and is answered, while the first still reads its file."""
     gate = Gate(world.ctx.objects)
     object.__setattr__(world.ctx, "objects", gate)
-    slow = asyncio.ensure_future(load.answer())
+    slow = asyncio.ensure_future(loading(world, "t"))
     await gate.reached.wait()
     object.__setattr__(world.ctx, "objects", gate._objects)
     await newer
-    second = await load.answer()
+    second = await loading(world, "t")
     gate.opened.set()
     first = await slow
     assert isinstance(first, LoadedTable) and isinstance(second, LoadedTable)
@@ -115,12 +110,12 @@ def test_a_slow_load_that_is_overtaken_keeps_its_own_tag(world: World) -> None:
     world.ctx.caches.documents.forget(made.metadata_location)
     elsewhere = world.run(world.second())
     first, second = world.run(
-        _overtaken(world, shared(world), committing(elsewhere, "t", [set_properties(a="1")])),
+        _overtaken(world, committing(elsewhere, "t", [set_properties(a="1")])),
     )
     for answer in (first, second):
-        assert answer.etag == etags.etag(answer.metadata_location or "", etags.ALL, answer.config)
+        assert answer.tag == version_tag(answer.metadata_location or "", "all", answer.config)
     assert first.metadata_location == made.metadata_location != second.metadata_location
-    assert first.etag != second.etag
+    assert first.tag != second.tag
 
 
 def test_a_version_that_nobody_needs_is_freed_at_once(world: World) -> None:
@@ -146,7 +141,7 @@ def test_a_version_that_nobody_needs_is_freed_at_once(world: World) -> None:
         commit(world, "t", [{"action": "add-snapshot", "snapshot": {**second, "summary": SUMMARY}}, main(2)])
         commit(world, "t", [{"action": "add-snapshot", "snapshot": {**third, "summary": SUMMARY}}])
         commit(world, "t", [set_properties(a="1")])
-        load(world, "t", gzip=True, snapshots="refs")
+        load(world, "t", snapshots="refs")
         kinds = [world.run(failure(committing(world, "t", updates, asked))) for updates, asked in WRONG]
         assert kinds == [EvolutionRefused, CommitFailed, ValidationFailed]
         assert versions_alive() == before

@@ -242,7 +242,7 @@ def test_the_background_purges_at_start_and_when_asked(shop: World) -> None:
         await background.start()
         await gone("t")
         made = await tables.create_table(shop.ctx, ALICE, HOME, NS, request("u"))
-        await tables.TableLoad(shop.ctx, ALICE, HOME, NS, "u").answer()
+        await tables.load_table(shop.ctx, ALICE, HOME, NS, "u")
         place = document(made.metadata)["location"]
         await tables.drop_table(shop.ctx, ALICE, HOME, NS, "u", purge=True)
         await gone(place)

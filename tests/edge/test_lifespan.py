@@ -8,38 +8,36 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from starlette.requests import Request
-from starlette.responses import Response
+from fastapi import FastAPI
+from starlette.middleware import Middleware
 
-from app.edge.answer import Answer
-from app.edge.application import Application
-from app.edge.raw_path import DEPTH
-from app.edge.route import LeanRoute
+from app.edge.lifespan import OneLine
 from app.errors import BadSettings
 
 
-async def _where(request: Request) -> Response:
-    return Answer(200, request.app.state.here)
-
-
-async def _cut(_: Request) -> Response:
+async def _cut() -> None:
     raise asyncio.CancelledError
 
 
-def application(error: Exception | None = None) -> Application:
+def application(error: Exception | None = None, closed: list[bool] | None = None) -> FastAPI:
+    """An application whose start fails with `error`, and which notes in `closed` that it was ended."""
+
     @asynccontextmanager
-    async def lifetime() -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         if error is not None:
             raise error
-        yield
+        try:
+            yield
+        finally:
+            if closed is not None:
+                closed.append(True)
 
-    routes = [LeanRoute("GET", "/here", "here", _where), LeanRoute("GET", "/cut", "cut", _cut)]
-    made = Application(routes, layers=lambda router: router, lifetime=lifetime)
-    made.state.here = b"here"
+    made = FastAPI(lifespan=lifespan, middleware=[Middleware(OneLine)])
+    made.add_api_route("/cut", _cut)
     return made
 
 
-def run(app: Application, scope: dict[str, Any], *received: str) -> list[Any]:
+def run(app: FastAPI, scope: dict[str, Any], *received: str) -> list[Any]:
     sent: list[Any] = []
     messages = iter(received)
 
@@ -53,33 +51,17 @@ def run(app: Application, scope: dict[str, Any], *received: str) -> list[Any]:
     return sent
 
 
-def get(path: str) -> list[Any]:
-    return run(application(), {"type": "http", "method": "GET", "path": path, "headers": [], DEPTH: 1})
-
-
-def test_endpoints_find_the_state() -> None:
-    """By their request."""
-    assert get("/here")[-1]["body"] == b"here"
-
-
 def test_what_is_cut_off_ends_in_silence() -> None:
     """The layers have answered; raised on, it would be a traceback for every request that a stop cuts off."""
-    assert get("/cut") == []
+    scope = {"type": "http", "method": "GET", "path": "/cut", "headers": [], "query_string": b""}
+    assert run(application(), scope) == []
 
 
 def test_a_lifetime_that_is_cut_off_ends_in_silence() -> None:
     """As when a stop is told twice: what was opened is closed, and there is no traceback."""
     sent: list[str] = []
     closed: list[bool] = []
-
-    @asynccontextmanager
-    async def lifetime() -> AsyncIterator[None]:
-        try:
-            yield
-        finally:
-            closed.append(True)
-
-    app = Application([], layers=lambda router: router, lifetime=lifetime)
+    app = application(closed=closed)
 
     async def story() -> None:
         messages: asyncio.Queue[Any] = asyncio.Queue()

@@ -1,13 +1,21 @@
-"""`app.edge.accept_encoding`: which codings a client takes."""
+"""Which codings a client takes, and which documents are sent as gzip."""
 
 from __future__ import annotations
+
+import asyncio
+import gzip
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import Request
 
-from app.edge.accept_encoding import accepts_gzip
+from app.catalog.metadata_cache import MetadataCache
+from app.edge.content_encoding import accepts_gzip, encoded
+from app.iceberg.json.chunked_text import Chunk, Deflated, Text
+
+LARGE = Text([Chunk(json.dumps({"x": "y" * 100_000}).encode())])
 
 
 def accepting(*lines: str) -> bool:
@@ -70,3 +78,38 @@ def test_no_header_is_no_consent() -> None:
 def test_any_header_is_taken(header: str) -> None:
     """Nothing that a client sends is an error."""
     assert accepting(header) in (True, False)
+
+
+def coded(document: bytes | Text, *lines: str, cache: MetadataCache | None = None) -> bytes | Text | Deflated:
+    headers = [(b"accept-encoding", line.encode("latin-1")) for line in lines]
+    request = Request({"type": "http", "headers": headers})
+    return asyncio.run(encoded(cache or MetadataCache(), request, document))
+
+
+def test_a_large_document_is_gzip_for_whom_takes_it() -> None:
+    """The same document, packed; plain for everybody else."""
+    packed = coded(LARGE, "gzip")
+    assert isinstance(packed, Deflated) and gzip.decompress(b"".join(packed.member())) == LARGE.joined()
+    assert coded(LARGE) is LARGE
+
+
+def test_a_small_document_is_not() -> None:
+    """Compressing it would cost more than it saves."""
+    assert coded(b"{}", "gzip") == b"{}"
+
+
+def test_a_document_is_compressed_once() -> None:
+    """What was compressed for one request serves the next."""
+    cache = MetadataCache()
+    coded(LARGE, "gzip", cache=cache)
+    assert LARGE.pending == 0
+
+
+def test_a_failure_to_pack_costs_the_packing_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit that has happened is answered, plain if need be."""
+
+    def broken(_: Text) -> Deflated:
+        raise MemoryError
+
+    monkeypatch.setattr(Text, "deflated", broken)
+    assert coded(LARGE, "gzip") is LARGE

@@ -1,4 +1,4 @@
-"""`app.api.errors`: the one table from kind of failure to status and type."""
+"""`app.edge.errors`: the one table from kind of failure to status and type."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import json
 import pytest
 
 from app import errors
-from app.api.errors import COMMITS, STATUSES, ErrorTable, envelope, status_of
 from app.api.routes import ROUTES
+from app.edge.errors import COMMITS, STATUSES, ErrorTable, envelope, status_of
 from app.rules import Finding, Severity
 
 SCOPE = {"type": "http", "method": "POST", "path": "/x"}
@@ -30,7 +30,7 @@ def table() -> tuple[ErrorTable, list[tuple[str, dict[str, str]]]]:
 def test_every_kind_of_failure_has_a_line() -> None:
     """A new kind must be placed in the table, or inherit a line on purpose."""
     inherits = {errors.SpecError, errors.ValidationFailed, errors.ObjectsUnavailable}
-    named = {kind for kind in kinds(errors.IcekeelError) if kind.__module__ in ("app.errors", "app.edge.errors")}
+    named = {kind for kind in kinds(errors.IcekeelError) if kind.__module__ in ("app.errors", "app.edge.http_errors")}
     assert named - set(STATUSES) - INSIDE == inherits
 
 
@@ -57,9 +57,9 @@ def test_an_unexpected_error_tells_nothing_but_its_class() -> None:
 @pytest.mark.parametrize("operation_id", sorted(COMMITS))
 def test_a_crash_during_a_commit_is_of_unknown_outcome(operation_id: str) -> None:
     """The client must keep its files: nobody knows whether the swap happened."""
-    operation = next(operation for operation in ROUTES if operation.id == operation_id)
+    route = next(route for route in ROUTES if route.operation_id == operation_id)
     render, _ = table()
-    answer = render(ValueError("boom"), {**SCOPE, "route": operation.route()})
+    answer = render(ValueError("boom"), {**SCOPE, "route": route})
     assert json.loads(answer.body)["error"]["type"] == "CommitStateUnknownException" and answer.status_code == 500
 
 
