@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import random
 import time
 import uuid
@@ -75,10 +74,13 @@ class RandomIds:
         return random.uniform(low, high)
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """The whole application. It opens its database and starts its background work when it is started."""
+def create_app(settings: Settings, metrics_directory: str | None = None) -> FastAPI:
+    """The whole application. It opens its database and starts its background work when it is started.
+
+    `metrics_directory` is where the processes of one server keep their numbers, if there are several.
+    """
     check_exposure(settings)
-    metrics = _metrics(settings)
+    metrics = Metrics(metrics_directory)
     context = create_context(settings)
 
     @asynccontextmanager
@@ -90,7 +92,10 @@ def create_app(settings: Settings) -> FastAPI:
             await tell_of_keys(context)
             await background.start()
             settle_memory()
+            sampling = asyncio.create_task(metrics.keep_sampled()) if metrics_directory is not None else None
             yield
+            if sampling is not None:
+                sampling.cancel()
         finally:
             await background.stop()
             await context.store.close()
@@ -207,19 +212,11 @@ def _middleware(settings: Settings, context: Context, metrics: Metrics) -> list[
     return [
         Middleware(OneLine),
         Middleware(Observe, observer),
-        Middleware(Envelope, render=ErrorTable(metrics.count)),
+        Middleware(Envelope, render=ErrorTable(metrics)),
         Middleware(RawPath, default_warehouse=context.limits.default_warehouse),
         Middleware(Guard, token=settings.token, public=docs.PUBLIC, local_only=local_only),
         Middleware(BodyLimits, limit=settings.body_limit, timeout_s=settings.body_timeout),
     ]
-
-
-def _metrics(settings: Settings) -> Metrics:
-    metrics = Metrics({"worker": str(os.getpid())} if settings.workers > 1 else None)
-    metrics.describe("refusals", "Schema changes refused, by rule code.")
-    metrics.describe("commits", "Commits answered with success, by kind.")
-    metrics.describe("commit_conflicts", "Commits that did not see the present state and were answered 409.")
-    return metrics
 
 
 def _watch(metrics: Metrics, context: Context, contention: Contention) -> None:

@@ -67,7 +67,7 @@ def view_answer(view: LoadedView) -> Answer:
 
 def count_commit(request: Request, kind: str) -> None:
     """Count a commit that was answered with success."""
-    request.app.state.metrics.count("commits", kind=kind)
+    request.app.state.metrics.commits.labels(kind).inc()
 
 
 def identifiers_answer(levels: Levels, listed: Listed[str]) -> Answer:

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import time
 from urllib.parse import urlsplit
 
@@ -17,6 +18,7 @@ from app import __version__
 from app.cli.stopping import STOPS, LeavingServer
 from app.cli.workers import supervise
 from app.edge import logs
+from app.edge.metrics import forget_process
 from app.edge.protocol import Protocol
 from app.errors import BadSettings
 from app.main import check_exposure, create_app, prepare
@@ -55,7 +57,12 @@ def _serve(given: argparse.Namespace) -> int:
     print(banner(settings, listeners[0].getsockname()[1]), flush=True)
     if settings.workers == 1:
         return run(settings, listeners[0])
-    return supervise(listeners, lambda listener: run(settings, listener))
+    with tempfile.TemporaryDirectory(prefix="icekeel-metrics-") as directory:
+        return supervise(
+            listeners,
+            lambda listener: run(settings, listener, directory),
+            ended=lambda pid: forget_process(directory, pid),
+        )
 
 
 def _await_threads() -> None:
@@ -106,9 +113,9 @@ def _beside(first: socket.socket) -> socket.socket:
     return listener
 
 
-def run(settings: Settings, listener: socket.socket) -> int:
+def run(settings: Settings, listener: socket.socket, metrics_directory: str | None = None) -> int:
     """Serve until told to stop; the exit code."""
-    app = create_app(settings)
+    app = create_app(settings, metrics_directory)
     config = uvicorn.Config(
         app,
         http=Protocol,

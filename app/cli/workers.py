@@ -1,4 +1,10 @@
-"""Several server processes on one address."""
+"""Several server processes on one address.
+
+uvicorn has a supervisor too (0.54), and it fails two tests of ours that a user would feel. A second stop signal is put
+into a queue that nobody reads while the workers drain, so an operator in a hurry waits for the whole drain
+(`test_a_second_signal_does_not_wait`). When the supervisor itself is killed its workers stay, keep the port and serve
+on with nobody to stop them (`test_a_worker_that_dies_is_replaced`).
+"""
 
 from __future__ import annotations
 
@@ -19,9 +25,13 @@ _YOUNG_S = 2.0
 _KILLED_EARLY = 2
 
 
-def supervise(listeners: Sequence[socket.socket], run: Callable[[socket.socket], int]) -> int:
+def supervise(
+    listeners: Sequence[socket.socket],
+    run: Callable[[socket.socket], int],
+    ended: Callable[[int], None] = lambda pid: None,
+) -> int:
     """Keep a forked process running `run(listener)` for each listener until SIGTERM or SIGINT, which they get too; the
-    exit code. One socket may be in the list several times.
+    exit code. One socket may be in the list several times. `ended` is told of each process that is gone.
 
     A process that ends is replaced. One that ends by itself within two seconds of its start will do so again: then all
     stop. One that was killed so early says nothing of the kind, unless that comes three times in a row. A stop that is
@@ -44,8 +54,9 @@ def supervise(listeners: Sequence[socket.socket], run: Callable[[socket.socket],
         if signal.sigwait(_WAKES) in _STOPS:
             return _stop(born, listeners)
         # All of them first: `_stop` must not tell one that is gone.
-        ended = [(pid, killed, *born.pop(pid)) for pid, killed in _ended(born)]
-        for pid, killed, since, place in ended:
+        gone = [(pid, killed, *born.pop(pid)) for pid, killed in _ended(born)]
+        for pid, killed, since, place in gone:
+            ended(pid)
             young = time.monotonic() - since < _YOUNG_S
             killed_early[place] = killed_early[place] + 1 if young and killed else 0
             if (young and not killed) or killed_early[place] > _KILLED_EARLY:

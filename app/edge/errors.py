@@ -7,7 +7,7 @@ commit makes it keep them. So a kind stands here once, and nothing else in the p
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from fastapi.exceptions import RequestValidationError
@@ -20,6 +20,7 @@ from starlette.types import Scope
 from app import errors
 from app.edge.answer import Answer
 from app.edge.http_errors import ClientGone, RequestTimeout, UnsupportedMediaType
+from app.edge.metrics import Metrics
 from app.iceberg.json.codec import describe
 from app.rules import Finding
 
@@ -62,8 +63,6 @@ COMMITS = frozenset({"updateTable", "commitTransaction", "replaceView", "applySc
 # Seconds after which a client may try again what surely was not done.
 _RETRY_AFTER_S = 1
 
-Count = Callable[..., None]
-
 
 def status_of(error: BaseException) -> tuple[int, str]:
     """Status and wire type of a failure, by its nearest kind; anything that is not ours is an internal error."""
@@ -83,10 +82,10 @@ def envelope(status: int, kind: str, message: str, findings: Sequence[Finding] =
 
 
 class ErrorTable:
-    """Renders failures; `count` is told of refusals, by rule code for refused schema changes."""
+    """Renders failures, and counts refusals: by rule code for refused schema changes."""
 
-    def __init__(self, count: Count) -> None:
-        self._count = count
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
 
     def __call__(self, error: BaseException, scope: Scope) -> Answer:
         if isinstance(error, HTTPException):
@@ -105,7 +104,7 @@ class ErrorTable:
         if isinstance(error, errors.EvolutionRefused):
             findings = error.findings
             for code in {f.code for f in findings if f.refuses}:
-                self._count("refusals", code=code)
+                self._metrics.refusals.labels(code).inc()
         elif isinstance(error, errors.TooManyRequests):
             headers.append(("Retry-After", str(max(1, error.retry_after_s))))
         elif isinstance(error, errors.Unavailable):
@@ -113,7 +112,7 @@ class ErrorTable:
         elif isinstance(error, errors.NotAuthenticated):
             headers.append(("WWW-Authenticate", "Bearer"))
         if status == 409 and kind == "CommitFailedException":
-            self._count("commit_conflicts")
+            self._metrics.commit_conflicts.inc()
         message = error.message if isinstance(error, errors.IcekeelError) else _unexpected(error)
         return Answer(status, envelope(status, kind, message, findings), headers)
 

@@ -10,6 +10,7 @@ import pytest
 from app import errors
 from app.api.routes import ROUTES
 from app.edge.errors import COMMITS, STATUSES, ErrorTable, envelope, status_of
+from app.edge.metrics import Metrics
 from app.rules import Finding, Severity
 
 SCOPE = {"type": "http", "method": "POST", "path": "/x"}
@@ -22,9 +23,9 @@ def kinds(root: type[Exception]) -> set[type[Exception]]:
     return {root, *(kind for child in root.__subclasses__() for kind in kinds(child))}
 
 
-def table() -> tuple[ErrorTable, list[tuple[str, dict[str, str]]]]:
-    counted: list[tuple[str, dict[str, str]]] = []
-    return ErrorTable(lambda name, **labels: counted.append((name, labels))), counted
+def table() -> tuple[ErrorTable, Metrics]:
+    metrics = Metrics()
+    return ErrorTable(metrics), metrics
 
 
 def test_every_kind_of_failure_has_a_line() -> None:
@@ -97,9 +98,10 @@ def test_refusals_are_counted_by_rule() -> None:
         Finding(code="ICE202", severity=Severity.ERROR, **common),
         Finding(code="ICE701", severity=Severity.WARN, **common),
     )
-    render, counted = table()
+    render, metrics = table()
     answer = render(errors.EvolutionRefused(findings), SCOPE)
-    assert counted == [("refusals", {"code": "ICE202"})]
+    shown = metrics.render().decode()
+    assert 'icekeel_refusals_total{code="ICE202"} 1.0' in shown and "ICE701" not in shown
     assert len(json.loads(answer.body)["error"]["findings"]) == 3
 
 

@@ -11,11 +11,9 @@ from app.api import deps
 from app.api.responses import fails, success
 from app.api.route import StrictRoute
 from app.catalog import table_ranking, warehouses
-from app.edge.metrics import Metrics
+from app.edge.metrics import CONTENT_TYPE, Metrics
 from app.errors import dotted
 from app.ports import Standing, Tabular
-
-PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 _TABLE_GAUGES: Mapping[str, tuple[str, Standing, int]] = {
     "table_last_column_id": ("Highest field id given out, of the leading tables.", "last-column-id", 1),
@@ -37,7 +35,7 @@ router = APIRouter(route_class=StrictRoute, tags=["Operations"])
 class TextResponse(Response):
     """The Prometheus text format."""
 
-    media_type = PROMETHEUS
+    media_type = CONTENT_TYPE
 
 
 @router.get(
