@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -21,7 +20,6 @@ from app.store.program import Compiled, Params, Program, Row, Statement, Stateme
 from app.store.revisions import require_current
 from app.store.sql_store import SqlStore
 from app.store.sqlite_files import LOCK_WAIT_S, is_busy, open_reader, revision
-from app.store.sqlite_index import WalIndex
 from app.store.sqlite_writer import Writer
 from app.store.tabulars import PLACE, POINTER
 
@@ -31,9 +29,6 @@ INLINE_ROWS: Final = 2_000
 """An answer beyond this many rows is read on a thread: it would hold up every other request."""
 
 _READ_RETRY_S: Final = 10.0
-_POINTERS: Final = 10_000
-# A header that recovery wrote after a crash can equal an earlier one. Nothing is known for long, should that ever meet.
-_POINTERS_S: Final = 1.0
 
 
 class SqliteStore(SqlStore):
@@ -45,10 +40,6 @@ class SqliteStore(SqlStore):
         self._pointer_sql = self._statements[POINTER].sql
         self._reader: sqlite3.Connection | None = None
         self._pointers: sqlite3.Cursor | None = None
-        self._index: WalIndex | None = None
-        self._read_at = b""
-        self._known_until = 0.0
-        self._known: dict[tuple[str, str, str], Pointer] = {}
         self._writer: Writer | None = None
 
     async def open(self) -> None:
@@ -67,7 +58,6 @@ class SqliteStore(SqlStore):
         self._reader = reader
         self._pointers = reader.cursor()
         self._pointers.execute(self._pointer_sql, ("", "", "")).fetchall()
-        self._index = WalIndex(self._path)
 
     async def close(self) -> None:
         if self._writer is not None:
@@ -76,9 +66,6 @@ class SqliteStore(SqlStore):
         if self._reader is not None:
             self._reader.close()
             self._reader = self._pointers = None
-        if self._index is not None:
-            self._index.close()
-            self._index = None
 
     async def ping(self) -> None:
         reader = self._open_reader()
@@ -112,26 +99,6 @@ class SqliteStore(SqlStore):
         return rows
 
     async def pointer_at(self, place: tuple[str, str, str]) -> Pointer | None:
-        index = self._index
-        if index is None:
-            raise Unavailable("The store is not open")
-        if index.still(self._read_at) and time.monotonic() < self._known_until:
-            known = self._known.get(place)
-            if known is not None:
-                return known
-        before = index.stamp()
-        found = await self._read_pointer(place)
-        # Nobody committed while it was read: it stands until somebody does.
-        if found is not None and before is not None and index.still(before):
-            now = time.monotonic()
-            if before != self._read_at or now >= self._known_until or len(self._known) >= _POINTERS:
-                self._known.clear()
-                self._read_at = before
-                self._known_until = now + _POINTERS_S
-            self._known[place] = found
-        return found
-
-    async def _read_pointer(self, place: tuple[str, str, str]) -> Pointer | None:
         # No names to bind, and one cursor for all, since each is read to its end at once.
         rows: Sequence[Row]
         try:
