@@ -39,6 +39,8 @@ _HISTORY = (
     parameters.LIMIT,
 )
 _AGO = re.compile(r"([1-9][0-9]{0,4})([smhdw])")
+_INTEGER = re.compile(r"-?[0-9]{1,10}")
+_EPOCH_MS = re.compile(r"[0-9]{10,15}")
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 
 
@@ -228,7 +230,7 @@ def _chapters(found: chronicles.Chronicle) -> Answer:
 
 
 def _number(text: str, name: str) -> int:
-    if re.fullmatch(r"-?[0-9]{1,10}", text, re.ASCII):
+    if _INTEGER.fullmatch(text):
         return codec.as_int32(int(text), f"$.{name}")
     raise BadRequest(f"Invalid {name}: {text!r} is not an integer")
 
@@ -240,7 +242,7 @@ def _moment(text: str | None, name: str, now_ms: int) -> int | None:
     ago = _AGO.fullmatch(text)
     if ago is not None:
         return now_ms - int(ago[1]) * _UNITS_MS[ago[2]]
-    if re.fullmatch(r"[0-9]{10,15}", text, re.ASCII):
+    if _EPOCH_MS.fullmatch(text):
         return int(text)
     try:
         moment = datetime.fromisoformat(text)
