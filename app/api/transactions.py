@@ -39,7 +39,8 @@ routes = Operations("Transactions", ALWAYS)
 async def commit_transaction(request: Request) -> Answer:
     """Commit to any number of tables, all or none.
 
-    Staged creates may be among them, and one table may come up several times: its changes are applied in order.
+    Staged creates may be among them, and one table may come up several times: each of its changes is checked on what
+    those before it made, as if they had been sent one after the other, and the table gets one new version.
     """
     body, raw = await reading.json_body(request)
     changes = [
