@@ -21,6 +21,9 @@ _CASELESS_AUTHORITY: Final = frozenset({"abfs", "wasb"})
 _LOCAL: Final = "file"
 _MAX_DECODINGS: Final = 4
 
+MAX_CHARS: Final = 8_192
+"""Of a location that is compared with others, in the client's spelling. No store takes keys that long."""
+
 
 def scheme(location: str) -> str:
     """The URI scheme in lower case, `file` for a plain path."""
@@ -102,6 +105,10 @@ def local_path(location: str) -> str:
 @lru_cache(maxsize=4096)
 def _resolve(location: str) -> tuple[str, str, tuple[str, ...]]:
     """(scheme family, authority, path segments without empty ones)."""
+    if len(location) > MAX_CHARS:
+        raise BadRequest(
+            f"Invalid location: {location[:80]!a}... has {len(location)} characters, and {MAX_CHARS} are allowed"
+        )
     if _CONTROL.search(location):
         raise BadRequest(f"Invalid location: {location!a} contains a control character")
     if not is_absolute(location):
@@ -143,7 +150,7 @@ def _climbs(segment: str) -> bool:
     if "%" not in segment and "\\" not in segment:
         return False
     for _ in range(_MAX_DECODINGS):
-        if any(part in (".", "..") for part in re.split(r"[/\\]", segment)):
+        if any(part in (".", "..") for part in segment.replace("\\", "/").split("/")):
             return True
         decoded = unquote(segment)
         if decoded == segment:

@@ -45,15 +45,19 @@ from app.iceberg.types import (
 FieldKind = Literal["field", "element", "key", "value"]
 
 _SCHEMA_KEYS: Final = frozenset({"type", "schema-id", "identifier-field-ids", "fields"})
+MAX_NAME_CHARS: Final = 16_777_216
+"""Of the full names of all fields of a schema together: each repeats the names of all that encloses it, so that a long
+name over many fields is a small document and a huge index."""
 _NEEDS_WALK: Final = frozenset({*NESTED_TYPES, UnknownType})
 
 
 class _Index:
     """Everything a schema knows by field id, in document order (parents before children)."""
 
-    __slots__ = ("by_id", "by_name", "kinds", "names", "parents", "positions", "short_names")
+    __slots__ = ("by_id", "by_name", "characters", "kinds", "names", "parents", "positions", "short_names")
 
     def __init__(self) -> None:
+        self.characters = 0
         self.by_id: dict[int, NestedField] = {}
         self.by_name: dict[str, int] = {}
         self.names: dict[int, str] = {}
@@ -84,6 +88,12 @@ class _Index:
     def add(
         self, entry: NestedField, kind: FieldKind, position: int, parent: int | None, prefix: str, short: str
     ) -> None:
+        self.characters += len(prefix) + len(entry.name)
+        if self.characters > MAX_NAME_CHARS:
+            raise SpecError(
+                f"Invalid schema: the full names of its fields have more than {MAX_NAME_CHARS} characters together. "
+                "Shorten the names of structs that enclose many fields"
+            )
         field_id, name = entry.field_id, prefix + entry.name
         if field_id in self.by_id:
             raise SpecError(f"Invalid schema: field id {field_id} is used by {self.names[field_id]} and by {name}")

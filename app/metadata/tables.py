@@ -81,9 +81,10 @@ def apply(
 ) -> Applied:
     """Apply `updates` in order to `base`, or to nothing when the commit creates the table.
 
-    `base_location` is the metadata file of `base`, `now_ms` the time of the commit in epoch milliseconds,
-    `fresh_uuid` the uuid of a table that gets none assigned. Raises ValidationFailed or SpecError for what may never
-    be applied, CommitFailed for what was computed from a state that is no longer the present one.
+    `base_location` is the metadata file of `base` (None: it never was one, so no log may name it), `now_ms` the time of
+    the commit in epoch milliseconds, `fresh_uuid` the uuid of a table that gets none assigned. Raises ValidationFailed
+    or SpecError for what may never be applied, CommitFailed for what was computed from a state that is no longer the
+    present one.
     """
     listed = tuple(updates)
     draft = TableMetadataBuilder(base, _initial_format_version(listed) if base is None else DEFAULT_FORMAT_VERSION)

@@ -40,6 +40,7 @@ router = APIRouter(route_class=StrictRoute, tags=["Schema changes"])
 
 _SEEN = (errors.NoSuchWarehouse, errors.NoSuchTable, errors.NotFound)
 _AGO = re.compile(r"([1-9][0-9]{0,4})([smhdw])")
+_EPOCH_MS = re.compile(r"[0-9]{10,15}")
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 _WHEN = "epoch milliseconds, ISO 8601 (`2026-11-01`), or an age such as `7d`"
 
@@ -265,7 +266,7 @@ def _moment(text: str | None, name: str, now_ms: int) -> int | None:
     ago = _AGO.fullmatch(text)
     if ago is not None:
         return now_ms - int(ago[1]) * _UNITS_MS[ago[2]]
-    if re.fullmatch(r"[0-9]{10,15}", text, re.ASCII):
+    if _EPOCH_MS.fullmatch(text):
         return int(text)
     try:
         moment = datetime.fromisoformat(text)

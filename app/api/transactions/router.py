@@ -47,7 +47,8 @@ async def commit_transaction(
 ) -> Answer:
     """Commit to any number of tables, all or none.
 
-    Staged creates may be among them, and one table may come up several times: its changes are applied in order.
+    Staged creates may be among them, and one table may come up several times: each of its changes is checked on what
+    those before it made, as if they had been sent one after the other, and the table gets one new version.
     """
     changes = [_change(entry, f"$.table-changes[{at}]") for at, entry in enumerate(body.table_changes)]
     with commit_turn(request, list(dict.fromkeys((prefix, change.levels, change.name) for change in changes))):
