@@ -9,12 +9,12 @@ from starlette.requests import Request
 
 from app import errors
 from app.api import parameters, reading
-from app.api.assessments import assessment_json, chapter_json, life_json, plan_json
 from app.api.common import ALWAYS, BODY, CHANGE, COMMIT
 from app.api.models import changes as models
 from app.api.operations import Operations, Parameter, Returns
 from app.api.rendering import findings_headers, json_answer
 from app.catalog import schema_changes, schema_history
+from app.catalog.as_json import assessment_json, chapter_json, life_json, plan_json
 from app.catalog.rebasing import SchemaChange
 from app.edge.answer import Answer
 from app.errors import BadRequest
