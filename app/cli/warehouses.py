@@ -27,9 +27,9 @@ def _pairs_option(name: str, text: str) -> Any:
     return typer.Option(name, metavar="NAME=VALUE", help=f"{text}; NAME= takes it away; repeatable")
 
 
-@dataclass(frozen=True)
-class Contents:
-    """What may be said of a warehouse beside its place."""
+@dataclass(frozen=True, kw_only=True)
+class Contents(Server):
+    """What may be said of a warehouse beside its place, and to which server."""
 
     allow: Annotated[
         list[str] | None, typer.Option(metavar="LOCATION", help="a place that its tables may use beside it; repeatable")
@@ -76,11 +76,9 @@ def describe(server: Server, name: Name, form: Form = "text") -> None:
 
 
 @app.command("create")
-@takes(Server)
 @takes(Contents)
 def create(
     contents: Contents,
-    server: Server,
     name: Name,
     location: Annotated[
         str, typer.Argument(metavar="LOCATION", help="where its tables go: s3://, gs://, abfss://, file:// or a path")
@@ -89,15 +87,13 @@ def create(
 ) -> None:
     """Create a warehouse."""
     body = {"name": name, "location": location, **contents.body(removing=False)}
-    _print(form, server.call("POST", ALL, body))
+    _print(form, contents.call("POST", ALL, body))
 
 
 @app.command("change")
-@takes(Server)
 @takes(Contents)
 def change(
     contents: Contents,
-    server: Server,
     name: Name,
     location: Annotated[str | None, typer.Option(metavar="LOCATION", help="where new tables go from now on")] = None,
     form: Form = "text",
@@ -108,7 +104,7 @@ def change(
         body["location"] = location
     if not body:
         raise BadRequest("Nothing to change: give --location, --allow, --property, --option or --options-file")
-    _print(form, server.call("PATCH", _path(name), body))
+    _print(form, contents.call("PATCH", _path(name), body))
 
 
 @app.command("drop")
