@@ -1,20 +1,28 @@
-"""`icekeel rules`: the rule catalogue, offline."""
+"""`icekeel rules` and `icekeel explain`: the rules and their manual pages, offline."""
 
 from __future__ import annotations
 
-import argparse
+import typer
 
-from app.cli.output import add_format, show, table
-from app.evolution.rules.registry import catalogue
+from app.cli.options import Code, Form
+from app.cli.output import show, show_rows
+from app.evolution.rules.registry import RULES, catalogue, entry, manual
 
-
-def configure(command: argparse.ArgumentParser) -> None:
-    add_format(command)
-    command.set_defaults(run=_run)
+app = typer.Typer()
 
 
-def _run(given: argparse.Namespace) -> int:
+@app.command("rules")
+def rules(form: Form = "text") -> None:
+    """List the rules that schema changes are judged by."""
     entries = catalogue()
     rows = [[str(e["code"]), str(e["severity"]), str(e["rule"]), str(e["summary"])] for e in entries]
-    show(given.format, {"rules": entries}, table(rows))
-    return 0
+    show_rows(form, {"rules": entries}, ("code", "severity", "rule", "summary"), rows)
+
+
+@app.command("explain")
+def explain(code: Code, form: Form = "text") -> None:
+    """Show the manual page of a rule."""
+    text = manual(code)
+    rule = RULES.get(code)
+    assert rule is not None
+    show(form, {**entry(rule), "manual": rule.manual}, text.rstrip())

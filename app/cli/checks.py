@@ -2,56 +2,63 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from app.cli.output import as_json
-from app.cli.subjects import add_subject, json_file, subject
-from app.cli.verdicts import COULD_NOT, exit_code, failure, github_lines, verdict_text
+import typer
+
+from app.cli.codes import COULD_NOT
+from app.cli.options import ReportForm, Strict, takes
+from app.cli.output import as_json, show
+from app.cli.subjects import Place, json_file
+from app.cli.verdicts import exit_code, failure, github_lines, verdict_text
 from app.errors import BadRequest, IcekeelError
 
-FORMATS = ("text", "json", "github")
+app = typer.Typer()
 
 
-def configure(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "file",
-        help="a schema (Iceberg JSON, or a list of fields), a commit with updates, or operations; - for standard input",
-    )
-    command.add_argument("--table", help="namespace.table, or a JSON list of levels and name")
-    command.add_argument(
-        "--match", choices=("name", "id"), help="how columns are matched (default: by id where all have one)"
-    )
-    command.add_argument("--strict", action="store_true", help="exit 1 for warnings too")
-    command.epilog = "Exit codes: 0 compatible, 1 incompatible, 2 could not be checked."
-    add_subject(command, formats=FORMATS)
-    command.set_defaults(run=_run)
-
-
-def _run(given: argparse.Namespace) -> int:
-    name = given.table or given.metadata or given.file
+@app.command("check", epilog="Exit codes: 0 compatible, 1 incompatible, 2 could not be checked.")
+@takes(Place)
+def check(
+    place: Place,
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="a schema (Iceberg JSON, or a list of fields), a commit with updates, or operations; - for standard "
+            "input",
+        ),
+    ],
+    table: Annotated[
+        str | None, typer.Option(metavar="TABLE", help="namespace.table, or a JSON list of levels and name")
+    ] = None,
+    match: Annotated[
+        Literal["name", "id"] | None, typer.Option(help="how columns are matched (default: by id where all have one)")
+    ] = None,
+    strict: Strict = False,
+    form: ReportForm = "text",
+) -> None:
+    """Tell whether a schema change would be accepted."""
+    name = table or place.metadata or file
     try:
-        about = subject(given)
+        about = place.table(table)
         name = about.name
-        checked = about.check(_body(json_file(given.file), given.match))
+        checked = about.check(_body(json_file(file), match))
     except IcekeelError as fault:
         # Whatever kept us from an answer is no answer: never 0, never 1.
-        if given.format == "github":
-            print(failure(given.file, name, fault.message))
-        elif given.format == "json":
+        if form == "github":
+            print(failure(file, name, fault.message))
+        elif form == "json":
             print(as_json({"verdict": "not-checked", "reason": fault.message, "findings": [], "changes": []}))
         else:
             print(f"icekeel: {name} was not checked: {fault.message}", file=sys.stderr)
-        return COULD_NOT
-    if given.format == "json":
-        print(as_json(checked))
-    elif given.format == "github":
-        print("\n".join(github_lines(given.file, name, checked)))
+        raise typer.Exit(COULD_NOT) from None
+    if form == "github":
+        print("\n".join(github_lines(file, name, checked)))
     else:
-        print(verdict_text(name, checked))
-    return exit_code(checked, strict=given.strict)
+        show(form, checked, verdict_text(name, checked))
+    raise typer.Exit(exit_code(checked, strict=strict))
 
 
 def _body(value: Any, match: str | None) -> Mapping[str, Any]:

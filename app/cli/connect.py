@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Annotated, Literal
 from urllib.parse import quote
 
-from app.cli.client import call, to_server
+import typer
+
+from app.cli.client import Server
+from app.cli.options import Form, Warehouse, takes
 from app.cli.output import show
+
+app = typer.Typer()
 
 _TOKEN = "<ICEKEEL_TOKEN>"
 _KEYS = "icekeel.client.keys"
@@ -40,34 +45,34 @@ class Place:
         return self.cloud and not self.keys
 
 
-def configure(command: argparse.ArgumentParser) -> None:
-    command.add_argument("engine", choices=sorted(ENGINES), help="what shall connect")
-    command.add_argument("--warehouse", default="default", help="warehouse name (default: default)")
-    to_server(command, _connect)
-
-
-def _connect(given: argparse.Namespace) -> None:
-    found = call(given, "GET", f"/icekeel/v1/warehouses/{quote(given.warehouse, safe='')}")
-    told = call(given, "GET", f"/v1/config?warehouse={quote(given.warehouse, safe='')}")
+@app.command("connect")
+@takes(Server)
+def connect(
+    server: Server,
+    engine: Annotated[
+        Literal["chdb", "duckdb", "polars", "pyiceberg", "sail", "spark"], typer.Argument(help="what shall connect")
+    ],
+    warehouse: Warehouse = "default",
+    form: Form = "text",
+) -> None:
+    """Print how an engine connects to a running server."""
+    found = server.call("GET", f"/icekeel/v1/warehouses/{quote(warehouse, safe='')}")
+    told = server.call("GET", "/v1/config", query={"warehouse": warehouse})
     place = Place(
-        uri=given.uri.rstrip("/"),
+        uri=server.uri.rstrip("/"),
         warehouse=found["name"],
         location=found["location"],
         config=told["defaults"],
         keys=found["storage"].get(_KEYS) == "true",
-        token=bool(given.token),
+        token=bool(server.token),
     )
-    language, lines = ENGINES[given.engine](place)
-    snippet = "\n".join(lines)
-    show(given.format, {"engine": given.engine, "language": language, "snippet": snippet}, snippet)
+    language, pasted = ENGINES[engine](place)
+    snippet = "\n".join(pasted)
+    show(form, {"engine": engine, "language": language, "snippet": snippet}, snippet)
 
 
 def _pyiceberg(place: Place) -> tuple[str, list[str]]:
-    return "python", [
-        *_python_imports(place),
-        *_python_catalog(place),
-        "print(catalog.list_namespaces())",
-    ]
+    return "python", [*_python_imports(place), *_python_catalog(place), "print(catalog.list_namespaces())"]
 
 
 def _polars(place: Place) -> tuple[str, list[str]]:

@@ -2,50 +2,37 @@
 
 from __future__ import annotations
 
-import argparse
+import typer
 
-from app.cli.output import add_format, show
+from app.cli.codes import FOUND
+from app.cli.options import Form, Home
+from app.cli.output import show
 from app.main import migrate, schema_state
-from app.settings import Settings, read_settings
+from app.settings import read_settings
 
-BEHIND = 1
-
-
-def configure(command: argparse.ArgumentParser) -> None:
-    actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
-    for name, run, text in (
-        ("upgrade", _upgrade, "bring the database to the schema of this server"),
-        ("current", _current, "print the schema the database stands at"),
-        ("check", _check, "exit 1 unless the database has the schema of this server"),
-    ):
-        action = actions.add_parser(name, help=text)
-        action.add_argument("--home", help="folder of the embedded database (default: ICEKEEL_HOME or ~/.icekeel)")
-        add_format(action)
-        action.set_defaults(run=run)
+app = typer.Typer(name="db", help="Database schema: upgrade, current, check.")
 
 
-def _upgrade(given: argparse.Namespace) -> int:
-    settings = _settings(given)
+@app.command()
+def upgrade(home: Home = None, form: Form = "text") -> None:
+    """Bring the database to the schema of this server."""
+    settings = read_settings({"home": home})
     settings.make_home()
     migrate(settings.database)
-    return _current(given)
+    current(home, form)
 
 
-def _current(given: argparse.Namespace) -> int:
-    _tell(given)
-    return 0
-
-
-def _check(given: argparse.Namespace) -> int:
-    return 0 if _tell(given) == "current" else BEHIND
-
-
-def _tell(given: argparse.Namespace) -> str:
-    state = schema_state(_settings(given).database)
+@app.command()
+def current(home: Home = None, form: Form = "text") -> str:
+    """Print the schema the database stands at."""
+    state = schema_state(read_settings({"home": home}).database)
     value = {"current": state.current, "head": state.head, "status": state.status}
-    show(given.format, value, f"{state.current or '(empty)'}: {state.status} (this server speaks {state.head})")
+    show(form, value, f"{state.current or '(empty)'}: {state.status} (this server speaks {state.head})")
     return state.status
 
 
-def _settings(given: argparse.Namespace) -> Settings:
-    return read_settings({"home": given.home})
+@app.command()
+def check(home: Home = None, form: Form = "text") -> None:
+    """Exit 1 unless the database has the schema of this server."""
+    if current(home, form) != "current":
+        raise typer.Exit(FOUND)

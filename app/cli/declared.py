@@ -6,19 +6,21 @@ name. Without `table`, folders are levels and the file is the table: `tables/sal
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+import typer
 
 from app.cli.client import Refused
-from app.cli.output import as_json
-from app.cli.subjects import ServedTable, json_file, subject
-from app.cli.verdicts import COULD_NOT, FINE, FOUND, change_line, exit_code, failure, github_lines, verdict_text
+from app.cli.codes import COULD_NOT, FINE, FOUND
+from app.cli.options import Strict
+from app.cli.output import progress, show
+from app.cli.subjects import Place, ServedTable, json_file
+from app.cli.verdicts import change_line, exit_code, failure, github_lines, verdict_text
 from app.errors import BadRequest, IcekeelError, NotFound
 
 Value = Mapping[str, Any]
@@ -43,22 +45,35 @@ class Result:
     notes: tuple[str, ...]
 
 
-def declarations(paths: list[str], root: str) -> list[Declaration]:
-    """Every table file in the given files and folders. NotFound when there is none: nothing is not clean.
+@dataclass(frozen=True, kw_only=True)
+class Files(Place):
+    """The files that the options of a command name, and where their tables are."""
 
-    In a folder, paths below it name the tables; the path of a single file does so below `root`.
-    """
-    found: list[Declaration] = []
-    for path in map(Path, paths):
-        if path.is_dir():
-            files = sorted(file for file in path.rglob("*.json") if file.is_file())
-            found.extend(_declaration(file, file.relative_to(path)) for file in files)
-        else:
-            below = path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
-            found.append(_declaration(path, below))
-    if not found:
-        raise NotFound(f"No table files (*.json) in {', '.join(paths)}")
-    return found
+    file: Annotated[list[str], typer.Option("-f", "--file", metavar="FILE", help="table files or folders")]
+    # A shell makes `-f tables/*.json` one option and many arguments.
+    more: Annotated[list[str] | None, typer.Argument(metavar="FILE", help="more table files or folders")] = None
+    root: Annotated[
+        str, typer.Option(metavar="DIR", help="folder below which the path of a single file names its table")
+    ] = "tables"
+    strict: Strict = False
+
+    def declarations(self) -> list[Declaration]:
+        """Every table file in the given files and folders. NotFound when there is none: nothing is not clean.
+
+        In a folder, paths below it name the tables; the path of a single file does so below `root`.
+        """
+        paths = [*self.file, *(self.more or ())]
+        found: list[Declaration] = []
+        for path in map(Path, paths):
+            if path.is_dir():
+                files = sorted(file for file in path.rglob("*.json") if file.is_file())
+                found.extend(_declaration(file, file.relative_to(path)) for file in files)
+            else:
+                below = path.relative_to(self.root) if path.is_relative_to(self.root) else Path(path.name)
+                found.append(_declaration(path, below))
+        if not found:
+            raise NotFound(f"No table files (*.json) in {', '.join(paths)}")
+        return found
 
 
 def _declaration(file: Path, place: Path) -> Declaration:
@@ -88,54 +103,49 @@ def _name(parts: list[Any]) -> str:
     return msgspec.json.encode(parts).decode()
 
 
-def plan(given: argparse.Namespace) -> int:
-    """Show what `apply` would do; exit 1 when anything would be refused."""
-    return _each(given, _planned)
+def plan(files: Files, form: str) -> int:
+    """Show what `apply` would do; the exit code is 1 when anything would be refused."""
+    return _print(form, _each(_planned, files, "planning"))
 
 
-def apply(given: argparse.Namespace) -> int:
+def apply(files: Files, form: str) -> int:
     """Plan every file first, and apply only when all of them are compatible."""
-    if given.metadata:
+    if files.metadata:
         raise BadRequest("A metadata file cannot be applied to: leave --metadata out")
-    first = [_caught(one, given, _planned) for one in declarations(given.file, given.root)]
+    first = _each(_planned, files, "planning")
     if any(result.code != FINE for result in first):
-        _print(given.format, first)
+        code = _print(form, first)
         print("icekeel: nothing was applied", file=sys.stderr)
-        return max(result.code for result in first)
-    return _each(given, _applied)
+        return code
+    return _print(form, _each(_applied, files, "applying"))
 
 
-def _each(given: argparse.Namespace, act: Callable[[argparse.Namespace, Declaration], Result]) -> int:
-    results = [_caught(one, given, act) for one in declarations(given.file, given.root)]
-    _print(given.format, results)
-    return max(result.code for result in results)
+def _each(act: Callable[[Files, Declaration], Result], files: Files, doing: str) -> list[Result]:
+    return [_caught(act, files, one) for one in progress(files.declarations(), doing)]
 
 
-def _planned(given: argparse.Namespace, one: Declaration) -> Result:
-    made = subject(given, one.table).plan(one.body)
-    code = exit_code(made, strict=given.strict)
+def _planned(files: Files, one: Declaration) -> Result:
+    made = files.table(one.table).plan(one.body)
+    code = exit_code(made, strict=files.strict)
     text = verdict_text(one.table, made) if made["updates"] or code != FINE else f"{one.table}: up to date"
     value = {"file": one.file, "table": one.table, **made}
     return Result(code, value, text, tuple(github_lines(one.file, one.table, made)))
 
 
-def _applied(given: argparse.Namespace, one: Declaration) -> Result:
-    about = subject(given, one.table)
+def _applied(files: Files, one: Declaration) -> Result:
+    about = files.table(one.table)
     assert isinstance(about, ServedTable)
     made = about.plan(one.body)
     if not made["updates"]:
         return Result(FINE, {"file": one.file, "table": one.table, "changes": []}, f"{one.table}: up to date", ())
-    body = {**one.body, "plan-hash": made["plan-hash"]}
-    done = about.apply(body)
+    done = about.apply({**one.body, "plan-hash": made["plan-hash"]})
     lines = [f"{one.table}: schema {done['schema-id']}", *(f"  {change_line(change)}" for change in done["changes"])]
     return Result(FINE, {"file": one.file, "table": one.table, **done}, "\n".join(lines), ())
 
 
-def _caught(
-    one: Declaration, given: argparse.Namespace, act: Callable[[argparse.Namespace, Declaration], Result]
-) -> Result:
+def _caught(act: Callable[[Files, Declaration], Result], files: Files, one: Declaration) -> Result:
     try:
-        return act(given, one)
+        return act(files, one)
     except IcekeelError as fault:
         refused = isinstance(fault, Refused) and fault.final
         value = {"file": one.file, "table": one.table, "verdict": "incompatible" if refused else "not-checked"}
@@ -147,10 +157,9 @@ def _caught(
         )
 
 
-def _print(form: str, results: list[Result]) -> None:
-    if form == "json":
-        print(as_json({"tables": [result.value for result in results]}))
-    elif form == "github":
+def _print(form: str, results: list[Result]) -> int:
+    if form == "github":
         print("\n".join(note for result in results for note in result.notes))
     else:
-        print("\n".join(result.text for result in results))
+        show(form, {"tables": [result.value for result in results]}, "\n".join(result.text for result in results))
+    return max(result.code for result in results)

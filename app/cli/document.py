@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
+import typer
 
 from app.cli.output import as_json
 from app.main import openapi_document
 
-
-def configure(command: argparse.ArgumentParser) -> None:
-    command.set_defaults(run=_run)
+app = typer.Typer()
 
 
-def _run(given: argparse.Namespace) -> int:
+@app.command("openapi")
+def openapi() -> None:
+    """Print the OpenAPI document."""
     print(as_json(openapi_document()))
-    return 0

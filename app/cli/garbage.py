@@ -5,57 +5,57 @@ It works on the database and the stores themselves, with the settings of the ser
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 from collections import Counter
+from typing import Annotated
+
+import typer
 
 from app.catalog import orphan_files
 from app.catalog.orphan_files import Report
-from app.cli.output import add_format, show
+from app.cli.codes import FOUND
+from app.cli.options import Form, Home
+from app.cli.output import busy, show
 from app.edge import logs
 from app.main import create_context
 from app.settings import Settings, read_settings
 
-FOUND = 1
+app = typer.Typer()
 
 
-def configure(command: argparse.ArgumentParser) -> None:
-    command.epilog = (
-        "It reads the same ICEKEEL_* settings as the server and may run beside it. Exit code 1: there is garbage left."
-    )
-    command.add_argument("--home", help="folder of the embedded database (default: ICEKEEL_HOME or ~/.icekeel)")
-    command.add_argument("--warehouse", help="look through this one only")
-    command.add_argument("--delete", action="store_true", help="delete what is found; without it nothing is changed")
-    command.add_argument(
-        "--older-than", type=float, default=orphan_files.OLDER_THAN_MS / orphan_files.HOUR_MS, metavar="HOURS",
-        help="leave younger files alone (default: 24, at least 1)",
-    )  # fmt: skip
-    command.add_argument(
-        "--limit", type=int, default=orphan_files.LIMIT, help=f"most files of one run (default: {orphan_files.LIMIT})"
-    )
-    add_format(command)
-    command.set_defaults(run=_run)
-
-
-def _run(given: argparse.Namespace) -> int:
-    settings = read_settings({"home": given.home})
+@app.command(
+    "gc",
+    epilog="It reads the same ICEKEEL_* settings as the server and may run beside it. Exit code 1: there is garbage "
+    "left.",
+)
+def collect_garbage(
+    home: Home = None,
+    warehouse: Annotated[str | None, typer.Option(metavar="NAME", help="look through this one only")] = None,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="delete what is found; without it nothing is changed")
+    ] = False,
+    older_than: Annotated[
+        float, typer.Option(metavar="HOURS", help="leave younger files alone; at least 1")
+    ] = orphan_files.OLDER_THAN_MS / orphan_files.HOUR_MS,
+    limit: Annotated[int, typer.Option(metavar="N", help="most files of one run")] = orphan_files.LIMIT,
+    form: Form = "text",
+) -> None:
+    """Find metadata files that no table ever named, and delete them when told to."""
+    settings = read_settings({"home": home})
     logs.configure(settings.log_level, settings.log_format)
-    report = asyncio.run(_collect(settings, given))
-    show(given.format, _value(report), _text(report, given.delete))
-    return FOUND if len(report.garbage) > report.deleted else 0
+    older_than_ms = int(older_than * orphan_files.HOUR_MS)
+    with busy("looking for garbage"):
+        report = asyncio.run(_collect(settings, warehouse, older_than_ms, limit, delete))
+    show(form, _value(report), _text(report, delete))
+    if len(report.garbage) > report.deleted:
+        raise typer.Exit(FOUND)
 
 
-async def _collect(settings: Settings, given: argparse.Namespace) -> Report:
+async def _collect(settings: Settings, warehouse: str | None, older_than_ms: int, limit: int, delete: bool) -> Report:
     context = create_context(settings)
     try:
         await context.store.open()
-        return await orphan_files.collect(
-            context,
-            given.warehouse,
-            older_than_ms=int(given.older_than * orphan_files.HOUR_MS),
-            limit=given.limit,
-            delete=given.delete,
-        )
+        return await orphan_files.collect(context, warehouse, older_than_ms=older_than_ms, limit=limit, delete=delete)
     finally:
         await context.store.close()
         await context.objects.close()

@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
-import argparse
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from app.cli.client import add_action, call, evolution_path
-from app.cli.output import show, table
+import typer
 
+from app.cli.client import ServerTable
+from app.cli.options import Code, Form, takes
+from app.cli.output import show_rows
 
-def configure(command: argparse.ArgumentParser) -> None:
-    actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
-    add_action(actions, "get", _get, "show how strictly each rule is held for a table")
-    change = add_action(actions, "set", _set, "hold a rule more or less strictly for a table or its namespace")
-    change.add_argument("code", help="rule code, such as ICE202")
-    change.add_argument(
-        "severity", choices=("off", "warn", "error", "default"), help="default takes an earlier setting back"
-    )
-    change.add_argument("--namespace", action="store_true", help="set it for every table of the table's namespace")
+app = typer.Typer(name="policy", help="Severities of the rules for a table: get, set.")
+Severity = Annotated[
+    Literal["off", "warn", "error", "default"], typer.Argument(help="default takes an earlier setting back")
+]
+Everywhere = Annotated[bool, typer.Option("--namespace", help="set it for every table of the table's namespace")]
 
 
-def _get(given: argparse.Namespace) -> None:
-    _show(given, call(given, "GET", evolution_path(given, "policy")))
+@app.command("get")
+@takes(ServerTable)
+def get(table: ServerTable, form: Form = "text") -> None:
+    """Show how strictly each rule is held for a table."""
+    _show(form, table.evolution("GET", "policy"))
 
 
-def _set(given: argparse.Namespace) -> None:
-    severity = None if given.severity == "default" else given.severity
-    body = {"code": given.code, "severity": severity, "scope": "namespace" if given.namespace else "table"}
-    answer = call(given, "PUT", evolution_path(given, "policy"), body)
-    answer["rules"] = [rule for rule in answer["rules"] if rule["code"] == given.code.upper()]
-    _show(given, answer)
+@app.command("set")
+@takes(ServerTable)
+def change(
+    table: ServerTable, code: Code, severity: Severity, namespace: Everywhere = False, form: Form = "text"
+) -> None:
+    """Hold a rule more or less strictly for a table or its namespace."""
+    held = None if severity == "default" else severity
+    body = {"code": code, "severity": held, "scope": "namespace" if namespace else "table"}
+    answer = table.evolution("PUT", "policy", body)
+    answer["rules"] = [rule for rule in answer["rules"] if rule["code"] == code.upper()]
+    _show(form, answer)
 
 
-def _show(given: argparse.Namespace, answer: Any) -> None:
+def _show(form: str, answer: Any) -> None:
     rows = [[rule["code"], rule["severity"], rule["rule"], _because(rule)] for rule in answer["rules"]]
-    show(given.format, answer, table(rows))
+    show_rows(form, answer, ("code", "severity", "rule", "because"), rows)
 
 
 def _because(rule: Any) -> str:

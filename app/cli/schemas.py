@@ -2,84 +2,63 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
-from typing import Any
-from urllib.parse import urlencode
+from typing import Annotated, Any
+
+import typer
 
 from app.cli import declared
+from app.cli.declared import Files
+from app.cli.options import Form, ReportForm, Table, takes
 from app.cli.output import show
-from app.cli.subjects import add_subject, subject
-from app.cli.verdicts import FINE, change_line, moment
+from app.cli.subjects import Place
+from app.cli.verdicts import change_line, moment
 from app.errors import NotFound
 from app.evolution.engine.diff import diff
 from app.iceberg.schema import Schema, schema_to_json
 from app.iceberg.table import TableMetadata
 
-FORMATS = ("text", "json", "github")
+app = typer.Typer(name="schema", help="Schemas of tables: plan, apply, log, diff, show, column.")
 
 
-def configure(command: argparse.ArgumentParser) -> None:
-    actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
-    for name, run, text in (
-        ("plan", declared.plan, "show what the table files would change"),
-        ("apply", declared.apply, "make the tables what the table files say, all files being compatible"),
-    ):
-        action = actions.add_parser(name, help=text)
-        action.add_argument("-f", "--file", nargs="+", action="extend", required=True, help="table files or folders")
-        action.add_argument(
-            "--root",
-            default="tables",
-            metavar="DIR",
-            help="folder below which the path of a single file names its table (default: tables)",
-        )
-        action.add_argument("--strict", action="store_true", help="exit 1 for warnings too")
-        add_subject(action, formats=FORMATS)
-        action.set_defaults(run=run)
-    _add_reading(actions, "log", _log, "every schema change of a table, newest first")
-    action = _add_reading(actions, "diff", _diff, "what changed between two schemas of a table")
-    action.add_argument("before", type=int, help="schema id")
-    action.add_argument("after", type=int, nargs="?", help="schema id (default: the current one)")
-    action = _add_reading(actions, "show", _show, "a schema of a table")
-    which = action.add_mutually_exclusive_group()
-    which.add_argument("--at", metavar="SNAPSHOT", help="the schema of a snapshot id, a branch or a tag")
-    which.add_argument("--schema", type=int, help="the schema with this id")
-    action = _add_reading(actions, "column", _column, "the life of one column, by field id or present name")
-    action.add_argument("column", help="field id, or the full name of a present column")
+@app.command("plan")
+@takes(Files)
+def plan(files: Files, form: ReportForm = "text") -> None:
+    """Show what the table files would change."""
+    raise typer.Exit(declared.plan(files, form))
 
 
-def _add_reading(
-    actions: Any, name: str, run: Callable[[argparse.Namespace], None], text: str
-) -> argparse.ArgumentParser:
-    action: argparse.ArgumentParser = actions.add_parser(name, help=text)
-    action.add_argument("table", help="namespace.table, or a JSON list of levels and name")
-    if name == "log":
-        action.add_argument("--since", help="changes from then on: ISO 8601, or an age such as 7d")
-        action.add_argument("--until", help="changes before then")
-        action.add_argument("--change", help="changes of one kind: added, dropped, renamed, type-changed, ...")
-        action.add_argument("--by", help="changes by this principal")
-    add_subject(action)
-    action.set_defaults(run=lambda given: _done(run, given))
-    return action
+@app.command("apply")
+@takes(Files)
+def apply(files: Files, form: ReportForm = "text") -> None:
+    """Make the tables what the table files say, all files being compatible."""
+    raise typer.Exit(declared.apply(files, form))
 
 
-def _done(run: Callable[[argparse.Namespace], None], given: argparse.Namespace) -> int:
-    run(given)
-    return FINE
-
-
-def _log(given: argparse.Namespace) -> None:
-    about = subject(given)
-    asked = {key: getattr(given, key) for key in ("since", "until", "change", "by") if getattr(given, key)}
+@app.command("log")
+@takes(Place)
+def log(
+    place: Place,
+    table: Table,
+    since: Annotated[str | None, typer.Option(help="changes from then on: ISO 8601, or an age such as 7d")] = None,
+    until: Annotated[str | None, typer.Option(help="changes before then")] = None,
+    change: Annotated[
+        str | None, typer.Option(help="changes of one kind: added, dropped, renamed, type-changed, ...")
+    ] = None,
+    by: Annotated[str | None, typer.Option(help="changes by this principal")] = None,
+    form: Form = "text",
+) -> None:
+    """Every schema change of a table, newest first."""
+    about = place.table(table)
+    query = {k: v for k, v in {"since": since, "until": until, "change": change, "by": by}.items() if v}
     entries: list[Any] = []
-    token: str | None = None
     while True:
-        page = about.history("?" + urlencode({**asked, **({} if token is None else {"pageToken": token})}))
+        page = about.history(query)
         entries.extend(page["entries"])
-        token = page.get("next-page-token")
-        if token is None:
+        following = page.get("next-page-token")
+        if following is None:
             break
-    show(given.format, {"entries": entries}, "\n".join(map(_entry, entries)) or "no schema changes")
+        query["pageToken"] = following
+    show(form, {"entries": entries}, "\n".join(map(_entry, entries)) or "no schema changes")
 
 
 def _entry(entry: Any) -> str:
@@ -92,22 +71,44 @@ def _entry(entry: Any) -> str:
     return "\n".join(lines)
 
 
-def _diff(given: argparse.Namespace) -> None:
-    metadata = subject(given).metadata()
-    after = metadata.current_schema_id if given.after is None else given.after
-    changes = diff(_retained(metadata, given.before), _retained(metadata, after)).to_json()
+@app.command("diff")
+@takes(Place)
+def compare(
+    place: Place,
+    table: Table,
+    before: Annotated[int, typer.Argument(metavar="BEFORE", help="schema id")],
+    after: Annotated[int | None, typer.Argument(metavar="AFTER", help="schema id (default: the current one)")] = None,
+    form: Form = "text",
+) -> None:
+    """What changed between two schemas of a table."""
+    of = place.table(table).metadata()
+    after = of.current_schema_id if after is None else after
+    changes = diff(_retained(of, before), _retained(of, after)).to_json()
     text = "\n".join(map(change_line, changes)) or "no difference"
-    show(given.format, {"before": given.before, "after": after, "changes": changes}, text)
+    show(form, {"before": before, "after": after, "changes": changes}, text)
 
 
-def _show(given: argparse.Namespace) -> None:
-    metadata = subject(given).metadata()
-    schema = metadata.schema
-    if given.schema is not None:
-        schema = _retained(metadata, given.schema)
-    elif given.at is not None:
-        schema = _at(metadata, given.at)
-    show(given.format, schema_to_json(schema), _lines(schema))
+@app.command("show")
+@takes(Place)
+def describe(
+    place: Place,
+    table: Table,
+    at: Annotated[
+        str | None, typer.Option(metavar="SNAPSHOT", help="the schema of a snapshot id, a branch or a tag")
+    ] = None,
+    schema: Annotated[int | None, typer.Option(metavar="ID", help="the schema with this id")] = None,
+    form: Form = "text",
+) -> None:
+    """A schema of a table."""
+    if at is not None and schema is not None:
+        raise typer.BadParameter("not allowed with --schema", param_hint="--at")
+    of = place.table(table).metadata()
+    shown = of.schema
+    if schema is not None:
+        shown = _retained(of, schema)
+    elif at is not None:
+        shown = _at(of, at)
+    show(form, schema_to_json(shown), _lines(shown))
 
 
 def _at(metadata: TableMetadata, at: str) -> Schema:
@@ -142,17 +143,25 @@ def _lines(schema: Schema) -> str:
     return "\n".join(lines)
 
 
-def _column(given: argparse.Namespace) -> None:
-    about = subject(given)
-    if given.column.isdigit():
-        field_id = int(given.column)
+@app.command("column")
+@takes(Place)
+def column(
+    place: Place,
+    table: Table,
+    column: Annotated[str, typer.Argument(metavar="COLUMN", help="field id, or the full name of a present column")],
+    form: Form = "text",
+) -> None:
+    """The life of one column, by field id or present name."""
+    about = place.table(table)
+    if column.isdigit():
+        field_id = int(column)
     else:
-        field = about.metadata().schema.find_readable(given.column)
+        field = about.metadata().schema.find_readable(column)
         if field is None:
-            raise NotFound(f"No present column is called {given.column}: name a dropped one by its field id")
+            raise NotFound(f"No present column is called {column}: name a dropped one by its field id")
         field_id = field.field_id
     life = about.column(field_id)
-    show(given.format, life, _life(life))
+    show(form, life, _life(life))
 
 
 def _life(life: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
 import os
 import signal
@@ -10,11 +9,14 @@ import socket
 import sys
 import tempfile
 import time
+from typing import Annotated
 from urllib.parse import urlsplit
 
+import typer
 import uvicorn
 
 from app import __version__
+from app.cli.codes import COULD_NOT
 from app.cli.stopping import STOPS, LeavingServer
 from app.cli.workers import supervise
 from app.edge import logs
@@ -24,28 +26,28 @@ from app.errors import BadSettings
 from app.main import check_exposure, create_app, prepare
 from app.settings import Settings, read_settings
 
-COULD_NOT = 2
 _BACKLOG = 2048
 _THREADS = "/proc/self/task"
 _LEAVING_S = 1.0
 
-
-def configure(command: argparse.ArgumentParser) -> None:
-    command.epilog = "Every setting is also an ICEKEEL_* environment variable; the command line wins."
-    command.add_argument("--home", help="folder of the embedded database and warehouse (default: ~/.icekeel)")
-    command.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
-    command.add_argument("--port", type=int, help="port to listen on; 0 takes a free one (default: 8181)")
-    command.add_argument("--workers", type=int, help="server processes (default: 1)")
-    command.add_argument(
-        "--allow-anonymous", action="store_true", default=None, help="serve other machines without a token"
-    )
-    command.set_defaults(run=_serve)
+app = typer.Typer()
 
 
-def _serve(given: argparse.Namespace) -> int:
-    settings = read_settings(
-        {name: getattr(given, name) for name in ("home", "host", "port", "workers", "allow_anonymous")}
-    )
+@app.command("serve", epilog="Every setting is also an ICEKEEL_* environment variable; the command line wins.")
+def serve(
+    home: Annotated[
+        str | None, typer.Option(help="folder of the embedded database and warehouse (default: ~/.icekeel)")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="address to listen on (default: 127.0.0.1)")] = None,
+    port: Annotated[int | None, typer.Option(help="port to listen on; 0 takes a free one (default: 8181)")] = None,
+    workers: Annotated[int | None, typer.Option(help="server processes (default: 1)")] = None,
+    allow_anonymous: Annotated[
+        bool | None, typer.Option("--allow-anonymous", help="serve other machines without a token")
+    ] = None,
+) -> None:
+    """Serve the catalog."""
+    given = {"home": home, "host": host, "port": port, "workers": workers, "allow_anonymous": allow_anonymous}
+    settings = read_settings(given)
     check_exposure(settings)
     logs.configure(settings.log_level, settings.log_format)
     settings.make_home()
@@ -56,13 +58,14 @@ def _serve(given: argparse.Namespace) -> int:
     _await_threads()
     print(banner(settings, listeners[0].getsockname()[1]), flush=True)
     if settings.workers == 1:
-        return run(settings, listeners[0])
+        raise typer.Exit(run(settings, listeners[0]))
     with tempfile.TemporaryDirectory(prefix="icekeel-metrics-") as directory:
-        return supervise(
+        code = supervise(
             listeners,
             lambda listener: run(settings, listener, directory),
             ended=lambda pid: forget_process(directory, pid),
         )
+    raise typer.Exit(code)
 
 
 def _await_threads() -> None:
@@ -115,9 +118,9 @@ def _beside(first: socket.socket) -> socket.socket:
 
 def run(settings: Settings, listener: socket.socket, metrics_directory: str | None = None) -> int:
     """Serve until told to stop; the exit code."""
-    app = create_app(settings, metrics_directory)
+    catalog = create_app(settings, metrics_directory)
     config = uvicorn.Config(
-        app,
+        catalog,
         http=Protocol,
         loop="uvloop",
         ws="none",
@@ -129,7 +132,7 @@ def run(settings: Settings, listener: socket.socket, metrics_directory: str | No
         timeout_keep_alive=settings.keep_alive,
         timeout_graceful_shutdown=settings.shutdown_timeout,
     )
-    server = LeavingServer(config, drain_s=settings.drain, draining=lambda: setattr(app.state, "draining", True))
+    server = LeavingServer(config, drain_s=settings.drain, draining=lambda: setattr(catalog.state, "draining", True))
     for number in STOPS:
         # uvicorn raises the signal again once it has stopped in good order; then it means nothing any more.
         signal.signal(number, _ignore)

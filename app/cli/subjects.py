@@ -5,17 +5,16 @@ Offline, the rules hold as they are by default: no policy, no waivers, no proper
 
 from __future__ import annotations
 
-import argparse
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from app.catalog.as_json import assessment_json, biography_json, chapter_json, plan_json
 from app.catalog.assessments import Assessment, assess
 from app.catalog.schema_history import before_arrival
-from app.cli.client import DEFAULT_URI, call, evolution_path, table_path
-from app.cli.output import add_format
+from app.cli.client import Refused, Server, ServerTable
+from app.cli.options import Metadata, Warehouse
 from app.errors import BadRequest, CommitFailed, IcekeelError, NotFound
 from app.evolution.editing.field_biography import biography
 from app.evolution.editing.operations import declare, parse_operations
@@ -32,83 +31,74 @@ from app.iceberg.update import TableUpdate, parse_table_updates
 from app.metadata import requirements as commit_requirements
 from app.metadata import tables as commit_tables
 
-Value = dict[str, Any]
+Value = Mapping[str, Any]
 
 
 class Subject(Protocol):
     """What schema commands ask of a table; values are those of the API."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
-    def check(self, body: Mapping[str, Any]) -> Value: ...
+    def check(self, body: Value) -> Value: ...
 
-    def plan(self, body: Mapping[str, Any]) -> Value: ...
+    def plan(self, body: Value) -> Value: ...
 
-    def history(self, query: str) -> Value: ...
+    def history(self, query: Mapping[str, str]) -> Value: ...
 
     def column(self, field_id: int) -> Value: ...
 
     def metadata(self) -> TableMetadata: ...
 
 
-def add_subject(action: argparse.ArgumentParser, *, formats: tuple[str, ...] = ("text", "json")) -> None:
-    """Options that say where the table is."""
-    action.add_argument("--metadata", metavar="FILE", help="work offline on this metadata.json")
-    action.add_argument("--warehouse", default="default", help="warehouse name (default: default)")
-    uri = os.environ.get("ICEKEEL_URI", DEFAULT_URI)
-    action.add_argument("--uri", default=uri, help=f"server (default: ICEKEEL_URI or {DEFAULT_URI})")
-    action.add_argument(
-        "--token", default=os.environ.get("ICEKEEL_TOKEN"), help="bearer token (default: ICEKEEL_TOKEN)"
-    )
-    if formats == ("text", "json"):
-        add_format(action)
-    else:
-        action.add_argument("--format", choices=formats, default="text", help="text for people (default), or machines")
+@dataclass(frozen=True, kw_only=True)
+class Place(Server):
+    """Where a table is, as the options of a command tell."""
+
+    metadata: Metadata = None
+    warehouse: Warehouse = "default"
+
+    def table(self, name: str | None) -> Subject:
+        """The table of that name, or of the metadata file where one is given. BadRequest when nothing names one."""
+        if self.metadata:
+            return MetadataFile(Path(self.metadata), name)
+        if not name:
+            raise BadRequest("Name a table with --table, or a metadata file with --metadata")
+        return ServedTable(uri=self.uri, token=self.token, warehouse=self.warehouse, table=name)
 
 
-def subject(given: argparse.Namespace, table: str | None = None) -> Subject:
-    """The table that the options name; `table` wins over the option. BadRequest when nothing names one."""
-    name = table or getattr(given, "table", None)
-    if given.metadata:
-        return MetadataFile(Path(given.metadata), name)
-    if not name:
-        raise BadRequest("Name a table with --table, or a metadata file with --metadata")
-    return ServedTable(given, name)
-
-
-class ServedTable:
+class ServedTable(ServerTable):
     """A table of a running server."""
 
-    def __init__(self, given: argparse.Namespace, name: str) -> None:
-        self.name = name
-        self._given = argparse.Namespace(**{**vars(given), "table": name})
+    @property
+    def name(self) -> str:
+        return self.table
 
-    def check(self, body: Mapping[str, Any]) -> Value:
-        return self._post("check", body)
+    def check(self, body: Value) -> Value:
+        return self.evolution("POST", "check", body)
 
-    def plan(self, body: Mapping[str, Any]) -> Value:
-        return self._post("plan", body)
+    def plan(self, body: Value) -> Value:
+        return self.evolution("POST", "plan", body)
 
-    def apply(self, body: Mapping[str, Any]) -> Value:
-        return self._post("apply", body)
+    def apply(self, body: Value) -> Value:
+        return self.evolution("POST", "apply", body)
 
-    def history(self, query: str) -> Value:
-        return self._get(f"history{query}")
+    def history(self, query: Mapping[str, str]) -> Value:
+        return _read(lambda: self.evolution("GET", "history", query=query))
 
     def column(self, field_id: int) -> Value:
-        return self._get(f"columns/{field_id}")
+        return _read(lambda: self.evolution("GET", f"columns/{field_id}"))
 
     def metadata(self) -> TableMetadata:
-        answer: Value = call(self._given, "GET", table_path(self._given))
-        return parse_table_metadata(codec.encode(answer["metadata"]))
+        return parse_table_metadata(codec.encode(_read(self.load)["metadata"]))
 
-    def _post(self, what: str, body: Mapping[str, Any]) -> Value:
-        answer: Value = call(self._given, "POST", evolution_path(self._given, what), dict(body))
-        return answer
 
-    def _get(self, what: str) -> Value:
-        answer: Value = call(self._given, "GET", evolution_path(self._given, what))
-        return answer
+def _read(ask: Callable[[], Value]) -> Value:
+    """NotFound where the server refuses: what cannot be read is no finding about it."""
+    try:
+        return ask()
+    except Refused as refused:
+        raise NotFound(refused.message) from None
 
 
 class MetadataFile:
@@ -128,7 +118,7 @@ class MetadataFile:
             self._metadata = parse_table_metadata(metadata_file.decode(data, str(self._path)))
         return self._metadata
 
-    def check(self, body: Mapping[str, Any]) -> Value:
+    def check(self, body: Value) -> Value:
         base = self.metadata()
         if body.get("updates") is not None:
             requirements = parse_table_requirements(body.get("requirements") or [])
@@ -150,7 +140,7 @@ class MetadataFile:
             return assessment_json(Assessment("incompatible", base, str(self._path), fault.message))
         return assessment_json(self._assessed(made.updates))
 
-    def plan(self, body: Mapping[str, Any]) -> Value:
+    def plan(self, body: Value) -> Value:
         made: Plan = plan(
             self.metadata(),
             parse_operations(body["operations"]),
@@ -158,7 +148,7 @@ class MetadataFile:
         )
         return plan_json(made, self._assessed(made.updates))
 
-    def history(self, query: str) -> Value:
+    def history(self, query: Mapping[str, str]) -> Value:
         metadata = self.metadata()
         told = before_arrival(metadata, (), self.name, metadata.current_schema_id)
         return {"entries": [chapter_json(chapter) for chapter in told]}

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from app.cli.codes import COULD_NOT, FINE, FOUND
+
 Value = Mapping[str, Any]
 
-FINE, FOUND, COULD_NOT = 0, 1, 2
 _HONOURS = {"no": "does not read initial-default", "unknown": "is not known to read initial-default"}
 _SIGNS = {"added": "+", "restored": "+", "dropped": "-"}
 

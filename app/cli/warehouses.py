@@ -2,104 +2,121 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
-from app.cli.client import call, to_server
-from app.cli.output import show, table
+import typer
+
+from app.cli.client import Server
+from app.cli.options import Form, takes
+from app.cli.output import lines, show, show_rows
 from app.errors import BadRequest
 
 ALL = "/icekeel/v1/warehouses"
 
-
-def configure(command: argparse.ArgumentParser) -> None:
-    actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
-    to_server(actions.add_parser("list", help="list every warehouse"), _list)
-    for name, run, text in (
-        ("show", _show, "show one warehouse"),
-        ("create", _create, "create a warehouse"),
-        ("change", _change, "change a warehouse"),
-        ("drop", _drop, "drop an empty warehouse; its files stay"),
-    ):
-        action = actions.add_parser(name, help=text)
-        action.add_argument("name", help="warehouse name: a-z, 0-9, _ and -")
-        if name == "create":
-            action.add_argument("location", help="where its tables go: s3://, gs://, abfss://, file:// or a path")
-        if name == "change":
-            action.add_argument("--location", help="where new tables go from now on")
-        if name in ("create", "change"):
-            _add_contents(action)
-        to_server(action, run)
+app = typer.Typer(name="warehouse", help="Warehouses: list, show, create, change, drop.")
+Name = Annotated[str, typer.Argument(metavar="NAME", help="warehouse name: a-z, 0-9, _ and -")]
 
 
-def _add_contents(action: argparse.ArgumentParser) -> None:
-    action.add_argument(
-        "--allow", action="append", metavar="LOCATION", help="a place that its tables may use beside it; repeatable"
+def _pairs_option(name: str, text: str) -> Any:
+    return typer.Option(name, metavar="NAME=VALUE", help=f"{text}; NAME= takes it away; repeatable")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents(Server):
+    """What may be said of a warehouse beside its place, and to which server."""
+
+    allow: Annotated[
+        list[str] | None, typer.Option(metavar="LOCATION", help="a place that its tables may use beside it; repeatable")
+    ] = None
+    properties: Annotated[list[str] | None, _pairs_option("--property", "default property of new tables")] = None
+    options: Annotated[list[str] | None, _pairs_option("--option", "storage option, such as s3.region=eu-west-1")] = (
+        None
     )
-    action.add_argument(
-        "--property", action="append", default=[], metavar="NAME=VALUE",
-        help="default property of new tables; NAME= takes it away; repeatable",
-    )  # fmt: skip
-    action.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE",
-        help="storage option, such as s3.region=eu-west-1; NAME= takes it away; repeatable",
-    )  # fmt: skip
-    action.add_argument(
-        "--options-file", metavar="FILE",
-        help="storage options as a JSON object, - for standard input: the way for keys, which others could see on a "
-        "command line",
-    )  # fmt: skip
+    options_file: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="storage options as a JSON object, - for standard input: the way for keys, which others could see on "
+            "a command line",
+        ),
+    ] = None
+
+    def body(self, *, removing: bool) -> dict[str, Any]:
+        """The members of a request; BadRequest."""
+        body: dict[str, Any] = {}
+        if self.allow:
+            body["allowed-locations"] = self.allow
+        if properties := pairs(self.properties or (), removing=removing):
+            body["properties"] = properties
+        if options := {**_file(self.options_file), **pairs(self.options or (), removing=removing)}:
+            body["storage"] = options
+        return body
 
 
-def _list(given: argparse.Namespace) -> None:
-    answer = call(given, "GET", ALL)
+@app.command("list")
+@takes(Server)
+def warehouses(server: Server, form: Form = "text") -> None:
+    """List every warehouse."""
+    answer = server.call("GET", ALL)
     rows = [[w["name"], w["location"], _about(w)] for w in answer["warehouses"]]
-    show(given.format, answer, table(rows))
+    show_rows(form, answer, ("name", "location", "options"), rows)
 
 
-def _show(given: argparse.Namespace) -> None:
-    _print(given, call(given, "GET", _path(given)))
+@app.command("show")
+@takes(Server)
+def describe(server: Server, name: Name, form: Form = "text") -> None:
+    """Show one warehouse."""
+    _print(form, server.call("GET", _path(name)))
 
 
-def _create(given: argparse.Namespace) -> None:
-    body = {"name": given.name, "location": given.location, **_contents(given)}
-    _print(given, call(given, "POST", ALL, body))
+@app.command("create")
+@takes(Contents)
+def create(
+    contents: Contents,
+    name: Name,
+    location: Annotated[
+        str, typer.Argument(metavar="LOCATION", help="where its tables go: s3://, gs://, abfss://, file:// or a path")
+    ],
+    form: Form = "text",
+) -> None:
+    """Create a warehouse."""
+    body = {"name": name, "location": location, **contents.body(removing=False)}
+    _print(form, contents.call("POST", ALL, body))
 
 
-def _change(given: argparse.Namespace) -> None:
-    body = _contents(given)
-    if given.location is not None:
-        body["location"] = given.location
+@app.command("change")
+@takes(Contents)
+def change(
+    contents: Contents,
+    name: Name,
+    location: Annotated[str | None, typer.Option(metavar="LOCATION", help="where new tables go from now on")] = None,
+    form: Form = "text",
+) -> None:
+    """Change a warehouse."""
+    body = contents.body(removing=True)
+    if location is not None:
+        body["location"] = location
     if not body:
         raise BadRequest("Nothing to change: give --location, --allow, --property, --option or --options-file")
-    _print(given, call(given, "PATCH", _path(given), body))
+    _print(form, contents.call("PATCH", _path(name), body))
 
 
-def _drop(given: argparse.Namespace) -> None:
-    call(given, "DELETE", _path(given))
-    show(given.format, {"dropped": given.name}, f"{given.name}: dropped")
+@app.command("drop")
+@takes(Server)
+def drop(server: Server, name: Name, form: Form = "text") -> None:
+    """Drop an empty warehouse; its files stay."""
+    server.call("DELETE", _path(name))
+    show(form, {"dropped": name}, f"{name}: dropped")
 
 
-def _path(given: argparse.Namespace) -> str:
-    return f"{ALL}/{quote(given.name, safe='')}"
-
-
-def _contents(given: argparse.Namespace) -> dict[str, Any]:
-    creating = given.action == "create"
-    body: dict[str, Any] = {}
-    if given.allow is not None:
-        body["allowed-locations"] = given.allow
-    if properties := pairs(given.property, removing=not creating):
-        body["properties"] = properties
-    options = {**_file(given.options_file), **pairs(given.option, removing=not creating)}
-    if options:
-        body["storage"] = options
-    return body
+def _path(name: str) -> str:
+    return f"{ALL}/{quote(name, safe='')}"
 
 
 def pairs(texts: Sequence[str], *, removing: bool) -> dict[str, str | None]:
@@ -125,13 +142,13 @@ def _file(name: str | None) -> dict[str, str | None]:
     return value
 
 
-def _print(given: argparse.Namespace, answer: Any) -> None:
+def _print(form: str, answer: Any) -> None:
     rows = [["location", answer["location"]]]
     rows += [["allowed", place] for place in answer["allowed-locations"]]
     rows += [["property", f"{name}={value}"] for name, value in answer["properties"].items()]
     rows += [["option", f"{name}={value}"] for name, value in answer["storage"].items()]
     rows += [["secret", f"{name}=***"] for name in answer["secret-options"]]
-    show(given.format, answer, f"{answer['name']} (version {answer['version']})\n{table(rows)}")
+    show(form, answer, f"{answer['name']} (version {answer['version']})\n{lines(rows)}")
 
 
 def _about(warehouse: Any) -> str:

@@ -17,7 +17,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 
-COULD_NOT = 2
+from app.cli.codes import COULD_NOT
 
 _STOPS = {signal.SIGTERM, signal.SIGINT}
 _WAKES = {*_STOPS, signal.SIGCHLD}

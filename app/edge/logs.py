@@ -51,8 +51,8 @@ def configure(level: str, form: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    # uvicorn tells of every start and stop of a process, which the command line says better.
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "alembic"):
+    # uvicorn tells of every start and stop of a process, which the command line says better; httpx of every request.
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "alembic", "httpx"):
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = True

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -45,42 +47,51 @@ def test_offline_commands_do_not_load_a_server() -> None:
     """Asking for a rule's page takes a moment, not the time a server needs to start."""
     script = (
         "import sys; from app.cli import main; main(['rules']); "
-        "print('starlette' in sys.modules, 'sqlalchemy' in sys.modules)"
+        "print({'starlette', 'sqlalchemy', 'httpx'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "False False"
+    assert done.stdout.splitlines()[-1] == "set()"
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     """Each with its line."""
-    with pytest.raises(SystemExit) as left:
-        main(["--help"])
-    told = capsys.readouterr().out
-    assert left.value.code == 0 and all(name in told for name in COMMANDS)
+    assert main(["--help"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert all(f" {name} {text}" in told for name, (_, text) in COMMANDS.items())
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`icekeel COMMAND --help` works without anything running."""
-    with pytest.raises(SystemExit) as left:
-        main([name, "--help"])
-    assert left.value.code == 0 and f"icekeel {name}" in capsys.readouterr().out
+    assert main([name, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"Usage: icekeel {name}")
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["nope"], ["db"], ["explain"], ["serve", "--port", "x"], ["waive", "grant", "a.b"]]
+    "arguments",
+    [
+        [],
+        ["nope"],
+        ["db"],
+        ["explain"],
+        ["serve", "--port", "x"],
+        ["waive", "grant", "a.b"],
+        ["rules", "--format", "xml"],
+        ["connect", "nope"],
+        ["schema", "plan"],
+        ["schema", "show", "a.b", "--at", "main", "--schema", "1"],
+    ],
 )
 def test_a_wrong_command_line_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """With the usage on standard error."""
-    with pytest.raises(SystemExit) as left:
-        main(arguments)
-    assert left.value.code == 2 and "usage: icekeel" in capsys.readouterr().err
+    assert main(arguments) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and told.err.startswith("Usage: icekeel") and "\nError: " in told.err
 
 
 def test_the_version_is_the_projects(capsys: pytest.CaptureFixture[str]) -> None:
     """The number that the package carries."""
-    with pytest.raises(SystemExit):
-        main(["--version"])
+    assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"icekeel {__version__}\n"
 
 
@@ -99,6 +110,53 @@ def test_no_server_is_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     """It could not be done, and the line says where it was tried."""
     assert main(["policy", "get", "a.b", "--uri", "http://127.0.0.1:9"]) == 2
     assert capsys.readouterr().err.startswith("icekeel: Cannot reach http://127.0.0.1:9")
+
+
+@pytest.mark.parametrize("uri", ["127.0.0.1:9", "ftp://127.0.0.1", "http://[", "http://127.0.0.1:99999"])
+def test_an_address_that_cannot_be_is_exit_code_2(uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """In one line that repeats it."""
+    assert main(["warehouse", "list", "--uri", uri]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"icekeel: Cannot reach {uri}: ") and told.count("\n") == 1
+
+
+def test_an_answer_of_something_else_is_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    """A web server that is no catalog answers a page."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<html></html>")
+
+        def log_message(self, *args: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Page) as other:
+        threading.Thread(target=other.handle_request).start()
+        assert main(["warehouse", "list", "--uri", f"http://127.0.0.1:{other.server_port}"]) == 2
+    assert capsys.readouterr().err.startswith(f"icekeel: Cannot reach http://127.0.0.1:{other.server_port}: ")
+
+
+def test_the_environment_names_server_and_token(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """ICEKEEL_URI stands for --uri, which wins; the help shows no token."""
+    monkeypatch.setenv("ICEKEEL_URI", "http://127.0.0.1:9")
+    monkeypatch.setenv("ICEKEEL_TOKEN", "s3cr3t-t0ken")
+    assert main(["warehouse", "list"]) == 2
+    assert "http://127.0.0.1:9: " in capsys.readouterr().err
+    assert main(["warehouse", "list", "--uri", "http://127.0.0.1:7"]) == 2
+    assert "http://127.0.0.1:7: " in capsys.readouterr().err
+    assert main(["warehouse", "list", "--help"]) == 0
+    told = capsys.readouterr().out
+    assert "ICEKEEL_TOKEN" in told and "s3cr3t-t0ken" not in told
+
+
+def test_a_reader_that_leaves_is_no_failure() -> None:
+    """`icekeel rules | head -1`: no traceback, exit code 0."""
+    command = f"{sys.executable} -u -m app.cli rules | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(

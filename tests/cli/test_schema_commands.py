@@ -156,6 +156,15 @@ def test_a_folder_is_planned_and_applied(cli: Cli) -> None:
     assert cli("schema", "plan", "-f", folder, "--metadata", metadata_of(cli)) == 0
 
 
+def test_many_files_follow_one_option(cli: Cli) -> None:
+    """As a shell writes `-f tables/*.json`; each file is planned, options may come after them."""
+    files = [cli.file(f"{name}.json", {"table": cli.table, "fields": GOOD}) for name in ("a", "b", "c")]
+    assert cli("schema", "plan", "-f", *files, "--format", "json") == 0
+    assert [one["file"] for one in json.loads(cli.out)["tables"]] == files
+    assert cli("schema", "plan", "-f", files[2], "-f", files[0], "--format", "json") == 0
+    assert [one["file"] for one in json.loads(cli.out)["tables"]] == [files[2], files[0]]
+
+
 def test_nothing_is_applied_unless_everything_may_be(cli: Cli) -> None:
     """One file is refused, so the other table stays as it is."""
     cli.file("tables/a.json", {"table": cli.table, "fields": GOOD})
