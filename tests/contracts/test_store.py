@@ -461,7 +461,7 @@ async def test_a_location_at_above_or_below_another_is_refused(store: Store, loc
         await store.write([make("x", location=location)])
     with pytest.raises(ValidationFailed, match="overlaps"):
         await store.write([make("x", kind="view", location=location)])
-    assert await store.locations_overlapping(HOUSE, location, besides_uuid=None) == ("n.t",)
+    assert await store.locations_overlapping(location) == ("n.t",)
     assert await store.tabular(HOUSE, ("n",), "x") is None
 
 
@@ -469,7 +469,7 @@ async def test_a_location_at_above_or_below_another_is_refused(store: Store, loc
 async def test_a_location_beside_another_is_fine(store: Store, location: str) -> None:
     """Segments are compared whole: a common beginning is not containment."""
     await store.write([make("t", location=LYING_AT)])
-    assert await store.locations_overlapping(HOUSE, location, besides_uuid=None) == ()
+    assert await store.locations_overlapping(location) == ()
     await store.write([make("x", location=location)])
     assert (await get(store, "x")).location == location
 
@@ -478,7 +478,7 @@ async def test_the_root_overlaps_everything_local(store: Store) -> None:
     """`/` and `file:///` hold every local table."""
     await store.write([make("t", location="/a/b/c")])
     for root in ("/", "file:///", "file:/"):
-        assert await store.locations_overlapping(HOUSE, root, besides_uuid=None) == ("n.t",)
+        assert await store.locations_overlapping(root) == ("n.t",)
         with pytest.raises(ValidationFailed, match="overlaps"):
             await store.write([make("x", location=root)])
     await store.write([drop(await get(store, "t")), make("root", location="/")])
@@ -490,7 +490,7 @@ async def test_a_deep_location_is_checked_against_every_ancestor(store: Store) -
     """Sixty segments down, a table at any level above is found."""
     deep = "s3://b/" + "/".join(f"s{i}" for i in range(60))
     await store.write([make("t", location="s3://b/s0/s1")])
-    assert await store.locations_overlapping(HOUSE, deep, besides_uuid=None) == ("n.t",)
+    assert await store.locations_overlapping(deep) == ("n.t",)
     with pytest.raises(ValidationFailed, match="overlaps"):
         await store.write([make("x", location=deep)])
 
@@ -499,15 +499,15 @@ async def test_a_registered_table_may_overlap(store: Store) -> None:
     """Without `exclusive_location` nothing is compared, but the row counts for those who ask."""
     await store.write([make("t", location="/w/t")])
     await store.write([make("x", location="/w/t/x", exclusive=False)])
-    assert await store.locations_overlapping(HOUSE, "/w/t", besides_uuid=None) == ("n.t", "n.x")
-    assert await store.locations_overlapping(HOUSE, "/w/t/x", besides_uuid=(await get(store, "x")).uuid) == ("n.t",)
+    assert await store.locations_overlapping("/w/t") == ("n.t", "n.x")
+    assert await store.locations_overlapping("/w/t/x", besides_uuid=(await get(store, "x")).uuid) == ("n.t",)
 
 
 async def test_warehouses_do_not_overlap(store: Store) -> None:
     """Locations are compared within one warehouse."""
     await store.write([house("other"), space("n", warehouse="other"), make("t", location="/w/t")])
     await store.write([make("t", location="/w/t", warehouse="other")])
-    assert await store.locations_overlapping("other", "/w", besides_uuid=None) == ("n.t",)
+    assert await store.locations_overlapping("/w") == ("n.t",)
 
 
 async def test_of_many_overlapping_creations_exactly_one_wins(store: Store) -> None:
@@ -527,7 +527,7 @@ async def test_a_root_counts_like_a_location(store: Store, place: str) -> None:
     for unit in (make("x", location=place), swap(await get(store, "s"), "s-1", location=place)):
         with pytest.raises(ValidationFailed, match=r"overlaps table n\.t at /r/a"):
             await store.write([unit])
-    assert await store.locations_overlapping(HOUSE, place, besides_uuid=None) == ("n.t",)
+    assert await store.locations_overlapping(place) == ("n.t",)
     assert await everything(store) == ("s", "t")
     assert (await get(store, "s")).metadata_location == "s-0"
     await store.write([swap(await get(store, "t"), "t-1", location=place, roots=("/w/t", "/r"))])
@@ -540,7 +540,7 @@ async def test_roots_may_meet_but_not_a_location(store: Store, place: str) -> No
     await store.write([make("t", location="/w/t", roots=("/r/a",)), make("l", location="/l/a")])
     await store.write([make("x", location="/w/x", roots=(place,)), make("s", location="/w/s")])
     await store.write([swap(await get(store, "s"), "s-1", roots=("/elsewhere", place))])
-    assert await store.locations_overlapping(HOUSE, "/r/a", besides_uuid=None) == ("n.s", "n.t", "n.x")
+    assert await store.locations_overlapping("/r/a") == ("n.s", "n.t", "n.x")
     with pytest.raises(ValidationFailed, match="overlaps table"):
         await store.write([swap(await get(store, "s"), "s-2", location=place)])
     at_location = place.replace("/r", "/l")
@@ -557,11 +557,11 @@ async def test_roots_last_until_they_are_replaced(store: Store) -> None:
     await store.write([make("t", location="/w/t", roots=("/r/a",))])
     await store.write([swap(await get(store, "t"), "t-1")])
     await store.write([swap(await get(store, "t"), "t-2", uuid="another")])
-    assert await store.locations_overlapping(HOUSE, "/r", besides_uuid=None) == ("n.t",)
-    assert await store.locations_overlapping(HOUSE, "/r", besides_uuid="another") == ()
+    assert await store.locations_overlapping("/r") == ("n.t",)
+    assert await store.locations_overlapping("/r", besides_uuid="another") == ()
     await store.write([swap(await get(store, "t"), "t-3", roots=("/r/b",))])
-    assert await store.locations_overlapping(HOUSE, "/r/a", besides_uuid=None) == ()
-    assert await store.locations_overlapping(HOUSE, "/r/b/c", besides_uuid=None) == ("n.t",)
+    assert await store.locations_overlapping("/r/a") == ()
+    assert await store.locations_overlapping("/r/b/c") == ("n.t",)
     await store.write([drop(await get(store, "t"))])
     await store.write([make("x", location="/r")])
 
@@ -684,7 +684,7 @@ async def test_a_swap_may_move_the_table(store: Store) -> None:
     assert (await get(store, "t")).metadata_location == "t-0"
     await store.write([swap(table, "t-1", location="file:/w/t/inner")])
     assert (await get(store, "t")).location == "file:/w/t/inner"
-    assert await store.locations_overlapping(HOUSE, "/w/t/inner", besides_uuid=None) == ("n.t",)
+    assert await store.locations_overlapping("/w/t/inner") == ("n.t",)
     await store.write([swap(await get(store, "t"), "t-2", location="/w/s/x", exclusive=False)])
     assert (await get(store, "t")).location == "/w/s/x"
 

@@ -47,6 +47,7 @@ def make(
     exclusive: bool = True,
     warehouse: str = HOUSE,
     roots: tuple[str, ...] = (),
+    registered: bool = False,
 ) -> CreateTabular:
     return CreateTabular(
         warehouse=warehouse,
@@ -60,6 +61,7 @@ def make(
         exclusive_location=exclusive,
         now_ms=NOW,
         roots=roots,
+        registered=registered,
     )
 
 
@@ -78,6 +80,8 @@ def swap(
     exclusive: bool = True,
     now_ms: int = NOW,
     roots: tuple[str, ...] | None = None,
+    keeps_roots: bool = False,
+    registered: bool = False,
 ) -> SwapTabular:
     return SwapTabular(
         tabular_id=table.tabular_id,
@@ -89,6 +93,8 @@ def swap(
         exclusive_location=exclusive,
         now_ms=now_ms,
         roots=roots,
+        keeps_roots=keeps_roots,
+        registered=registered,
     )
 
 
