@@ -245,6 +245,7 @@ def _draft(
         document=document,
         columns=_columns(metadata),
         registered=registered,
+        exclusive=not registered,
         roots=roots,
         events=(pen.created("view", file, registered=registered),) if row is None else (),
     )

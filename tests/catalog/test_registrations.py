@@ -10,7 +10,7 @@ import pytest
 
 from app.catalog import tables, views
 from app.catalog.answers import Committed, LoadedTable
-from app.errors import AlreadyExists, BadRequest, NoSuchNamespace, NoSuchTable, NotFound
+from app.errors import AlreadyExists, BadRequest, NoSuchNamespace, NoSuchTable, NotFound, UuidInUse
 from app.events import Created, Dropped, SchemaChanged
 from tests.catalog.shorthand import (
     NS,
@@ -175,10 +175,15 @@ def test_gzip_files_under_any_name(shop: World, name: str) -> None:
 
 
 def test_a_uuid_lives_under_one_name_only(shop: World) -> None:
-    """Two names for one table would overwrite each other's files."""
+    """Two names for one table would overwrite each other's files: a conflict, in any case of the uuid."""
     where = load(shop, "t").metadata_location
-    with pytest.raises(BadRequest, match="UUID"):
+    with pytest.raises(UuidInUse, match="already belongs to t in this warehouse"):
         register(shop, "copy", where)
+    doc = metadata(shop, "t")
+    shouted = shop.warehouse / "shouted.metadata.json"
+    shouted.write_text(json.dumps(doc | {"table-uuid": doc["table-uuid"].upper()}))
+    with pytest.raises(UuidInUse):
+        register(shop, "copy", str(shouted))
 
 
 def test_unregister_leaves_files_and_answers_the_last_version(shop: World) -> None:

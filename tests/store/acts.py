@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.ports import (
+    AddPurgeJob,
     Columns,
     CreateNamespace,
     CreateTabular,
@@ -54,7 +55,7 @@ def make(
         namespace=namespace,
         name=name,
         kind=kind,
-        uuid=uuid or f"uuid of {name} in {'/'.join(namespace)}",
+        uuid=uuid or f"uuid of {_hex(name)} in {'/'.join(namespace)}",
         location=location or f"/{warehouse}/{len(namespace)}-{'-'.join(namespace)}/{_hex(name)}",
         metadata_location=f"{name}-0",
         columns=COLUMNS,
@@ -96,6 +97,12 @@ def swap(
         keeps_roots=keeps_roots,
         registered=registered,
     )
+
+
+def purge_job(name: str, *, at: str) -> AddPurgeJob:
+    return AddPurgeJob(
+        warehouse=HOUSE, table_uuid=f"u{name}", name=f"n.{name}", location=at, metadata_location=f"{at}/m", now_ms=NOW,
+    )  # fmt: skip
 
 
 def drop(table: Tabular, *, expected: str | None = None) -> DropTabular:
