@@ -100,30 +100,30 @@ def named_files(metadata: TableMetadata) -> Iterator[str]:
         yield partition_statistics.path
 
 
-def named_places(metadata: TableMetadata) -> tuple[str, ...]:
-    """Where files lie that the metadata names outside its location, as after a move.
+def named_places(ctx: Context, warehouse: Warehouse, metadata: TableMetadata) -> tuple[str, ...]:
+    """Where files lie that the metadata names outside its location, as after a move; what the server may not touch is
+    nothing to it.
 
     A folder called `metadata` is a table's own, any other may be shared by many, so that there a file stands for itself
     alone, unless there are too many. BadRequest when there are too many folders.
     """
-    files = [file for file in named_files(metadata) if _apart(metadata.location, file)]
-    folders = {file: file.rpartition("/")[0] for file in files}
-    found = {folder if folder.endswith("/metadata") else file for file, folder in folders.items()}
+    folders: dict[str, set[str]] = {}
+    for file in named_files(metadata):
+        folders.setdefault(file.rpartition("/")[0], set()).add(file)
+    apart = {
+        folder: files
+        for folder, files in folders.items()
+        if may_touch(ctx, warehouse, folder) and not spec_location.contains(metadata.location, folder)
+    }
+    found = {each for folder, files in apart.items() for each in ({folder} if folder.endswith("/metadata") else files)}
     if len(found) > _MAX_PLACES:
-        found = set(folders.values())
+        found = set(apart)
     if len(found) > _MAX_PLACES:
         raise BadRequest(
             f"Invalid metadata file: it names files in {len(found)} folders outside the table's location "
             f"{metadata.location}, and {_MAX_PLACES} are allowed"
         )
     return tuple(sorted(found))
-
-
-def _apart(location: str, file: str) -> bool:
-    try:
-        return not spec_location.contains(location, file)
-    except BadRequest:
-        return False
 
 
 async def resolved(objects: Objects, location: str) -> str:

@@ -120,7 +120,7 @@ async def _registration(
     await _warn_of_overlap(ctx, home, name, metadata.location, row)
     before = None if row is None else await _before(ctx, home, row)
     findings = () if row is None or before is None else await _findings(ctx, row, before, metadata)
-    places_named = locations.named_places(metadata)
+    places_named = locations.named_places(ctx, home, metadata)
     roots = await locations.roots(ctx, home, metadata.location, metadata.properties, file, *places_named)
     draft = _draft(ctx, caller, home, (levels, name), row, uuid, file, document, before, findings)
     return replace(draft, roots=roots)
