@@ -132,6 +132,10 @@ class AlreadyExists(IcekeelError):
         return cls(f"{kind.capitalize()} with same name already exists: {dotted(levels, name)}")
 
 
+class UuidInUse(AlreadyExists):
+    """Another table or view of the warehouse has the uuid; the name may be free."""
+
+
 class NamespaceNotEmpty(IcekeelError):
     @classmethod
     def named(cls, levels: Iterable[str], holds: str) -> NamespaceNotEmpty:

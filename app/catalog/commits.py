@@ -29,8 +29,9 @@ from app.catalog.journal import scribe
 from app.catalog.judgement import Scope
 from app.catalog.metadata_cache import CachedMetadata, aside, table_text
 from app.catalog.results import Committed
-from app.errors import AlreadyExists, BadRequest, CommitFailed, NoSuchTable, NotFound, SwapLost
+from app.errors import AlreadyExists, BadRequest, CommitFailed, NoSuchTable, NotFound, SwapLost, UuidInUse
 from app.iceberg import names
+from app.iceberg.metadata_file import METADATA_PATH
 from app.iceberg.requirement import TableRequirement
 from app.iceberg.table import TableMetadata
 from app.iceberg.update import TableUpdate
@@ -164,6 +165,8 @@ async def _publish(ctx: Context, home: Warehouse, made: Sequence[Draft], key: Ke
     """Publish the drafts. A name that was taken meanwhile is a lost swap: the next draft sees by what, and says so."""
     try:
         await drafts.publish(ctx, home, made, key, outcome)
+    except UuidInUse:
+        raise
     except AlreadyExists:
         raise SwapLost("The name was taken since it was looked up") from None
 
@@ -338,6 +341,7 @@ async def _next_version(
         columns=columns_of(metadata, pen.at_ms if changed else row.columns.schema_changed_at_ms),
         exclusive=True,
         roots=await _new_roots(ctx, home, base, metadata),
+        keeps_roots=_left_files(base, metadata),
         events=(
             *pen.evolved(base, metadata, file, folded.findings),
             *pen.waivers_used(folded.waivers, file),
@@ -355,6 +359,13 @@ async def _new_roots(
     if metadata.location == base.location and locations.paths(metadata.properties) == locations.paths(base.properties):
         return None
     return await locations.roots(ctx, home, metadata.location, metadata.properties)
+
+
+def _left_files(base: TableMetadata, metadata: TableMetadata) -> bool:
+    """Whether the places of `base` may hold files that are still named: then they stay the table's own until it is
+    dropped. Without a snapshot that is its metadata log alone."""
+    moved = metadata.location != base.location
+    return bool(base.snapshots) or moved or metadata.properties.get(METADATA_PATH) != base.properties.get(METADATA_PATH)
 
 
 def _unchanged(row: Tabular, document: CachedMetadata[TableMetadata]) -> Draft:

@@ -91,8 +91,8 @@ async def create_table(
             return await _stage(ctx, home, draft, key)
         try:
             await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
-        except AlreadyExists:
-            raise await places.now_taken(ctx, home, levels, request.name, "table") from None
+        except AlreadyExists as refusal:
+            raise await places.now_taken(ctx, home, levels, request.name, "table", refusal) from None
         return versions.loaded(home, versions.of(draft), draft.findings)
 
     async def again(outcome: Outcome) -> LoadedTable:
@@ -112,7 +112,10 @@ async def table_exists(ctx: Context, warehouse: str, levels: Levels, name: str) 
 async def drop_table(
     ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str, *, purge: bool = False
 ) -> None:
-    """Forget the table; its files are deleted (by a durable job) only when `purge` asks for it. NoSuchTable."""
+    """Forget the table; its files are deleted (by a durable job) only when `purge` asks for it.
+
+    NoSuchTable; ValidationFailed for a purge that `gc.enabled=false` forbids.
+    """
     home = await warehouses.fresh_warehouse(ctx, warehouse)
 
     async def act(key: Key) -> None:

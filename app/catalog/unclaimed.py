@@ -72,7 +72,7 @@ async def _look_into(ctx: Context, objects: Objects, folder: str, cutoff_ms: int
             return
     for table, inside in _by_table(files).items():
         reason = await _why_kept(ctx, objects, inside, cutoff_ms)
-        if reason is None and (owners := await locations.overlapping(ctx, table)):
+        if reason is None and (owners := await locations.owners(ctx, objects, table)):
             reason = f"it lies where {', '.join(owners[:5])} may have files"
         if reason is None:
             found.garbage += inside

@@ -172,8 +172,8 @@ async def register_view(
 async def _publish_new(ctx: Context, home: Warehouse, draft: Draft, key: Key) -> LoadedView:
     try:
         await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
-    except AlreadyExists:
-        raise await places.now_taken(ctx, home, draft.levels, draft.name, "view") from None
+    except AlreadyExists as refusal:
+        raise await places.now_taken(ctx, home, draft.levels, draft.name, "view", refusal) from None
     return _loaded(home, versions.of(draft))
 
 
@@ -245,6 +245,7 @@ def _draft(
         document=document,
         columns=_columns(metadata),
         registered=registered,
+        exclusive=not registered,
         roots=roots,
         events=(pen.created("view", file, registered=registered),) if row is None else (),
     )

@@ -11,6 +11,7 @@ import msgspec
 
 from app.catalog import storage
 from app.catalog.context import Context
+from app.catalog.locations import resolved
 from app.catalog.storage_options import CLIENT_KEYS
 from app.errors import (
     AlreadyExists,
@@ -296,12 +297,21 @@ async def _refuse_shared(ctx: Context, new: Warehouse, added: tuple[str, ...]) -
     for other in await list_warehouses(ctx):
         if other.name == new.name:
             continue
+        theirs = [(held, spelled) for held in _places(other) for spelled in await _spellings(ctx, other, held)]
         for place in added:
-            taken = next((held for held in _places(other) if locations.overlaps(held, place)), None)
+            ours = await _spellings(ctx, new, place)
+            taken = next((h for h, spelled in theirs if any(locations.overlaps(spelled, one) for one in ours)), None)
             if taken is not None:
                 what = "warehouse location" if place == new.location else "allowed location"
                 how = "at" if taken == other.location else "which may use"
                 raise BadRequest(f"Invalid {what}: {place} overlaps warehouse {other.name} {how} {taken}")
+
+
+async def _spellings(ctx: Context, warehouse: Warehouse, place: str) -> set[str]:
+    """`place` as it is written and, on a disk, where its links lead."""
+    if not locations.is_local(place):
+        return {place}
+    return {place, await resolved(ctx.objects.of(_configured(ctx, warehouse)), place)}
 
 
 def _places(warehouse: Warehouse) -> tuple[str, ...]:

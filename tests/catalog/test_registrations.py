@@ -10,7 +10,7 @@ import pytest
 
 from app.catalog import tables, views
 from app.catalog.results import Committed, LoadedTable
-from app.errors import AlreadyExists, BadRequest, NoSuchNamespace, NoSuchTable, NotFound
+from app.errors import AlreadyExists, BadRequest, NoSuchNamespace, NoSuchTable, NotFound, UuidInUse
 from app.events import Created, Dropped, SchemaChanged
 from tests.catalog.shorthand import (
     NS,
@@ -175,10 +175,15 @@ def test_gzip_files_under_any_name(shop: World, name: str) -> None:
 
 
 def test_a_uuid_lives_under_one_name_only(shop: World) -> None:
-    """Two names for one table would overwrite each other's files."""
+    """Two names for one table would overwrite each other's files: a conflict, in any case of the uuid."""
     where = load(shop, "t").metadata_location
-    with pytest.raises(BadRequest, match="UUID"):
+    with pytest.raises(UuidInUse, match="already belongs to t in this warehouse"):
         register(shop, "copy", where)
+    doc = metadata(shop, "t")
+    shouted = shop.warehouse / "shouted.metadata.json"
+    shouted.write_text(json.dumps(doc | {"table-uuid": doc["table-uuid"].upper()}))
+    with pytest.raises(UuidInUse):
+        register(shop, "copy", str(shouted))
 
 
 def test_unregister_leaves_files_and_answers_the_last_version(shop: World) -> None:
@@ -218,3 +223,34 @@ def test_a_view_comes_back_too(shop: World) -> None:
         shop.run(views.register_view(shop.ctx, ALICE, HOME, NS, "x", load(shop, "t").metadata_location))
     with pytest.raises(BadRequest):
         register(shop, "x", made.metadata_location)
+
+
+def listing(world: World, *files: str) -> str:
+    """A copy of the table's file, of another uuid, whose log names `files`."""
+    doc = metadata(world, "t")
+    doc["table-uuid"] = "9c12d441-03fe-4693-9a96-a0705ddf69c1"
+    doc["metadata-log"] = [{"timestamp-ms": doc["last-updated-ms"], "metadata-file": file} for file in files]
+    path = world.warehouse / "listing.metadata.json"
+    path.write_text(json.dumps(doc))
+    return str(path)
+
+
+def test_what_a_registered_file_names_elsewhere_is_its_place(shop: World) -> None:
+    """A folder called `metadata` as a whole, in any other one the file alone; what lies beside it is free."""
+    root = shop.warehouse
+    named = (f"{root}/old/metadata/00001-x.metadata.json", f"{root}/many/00002-x.metadata.json", "s3://elsewhere/x")
+    register(shop, "copy", listing(shop, *named))
+    owners = shop.store.locations_overlapping
+    assert shop.run(owners(f"{root}/old/metadata/other")) == ("default.shop.copy",)
+    assert shop.run(owners(named[1])) == ("default.shop.copy",)
+    assert shop.run(owners(f"{root}/many/other")) == () and shop.run(owners("s3://elsewhere/x")) == ()
+
+
+def test_many_named_files_are_their_folders_and_too_many_folders_are_refused(shop: World) -> None:
+    """Every place is a row: a thousand are allowed."""
+    files = [f"{shop.warehouse}/many/{number}.metadata.json" for number in range(1_001)]
+    register(shop, "copy", listing(shop, *files))
+    assert shop.run(shop.store.locations_overlapping(f"{shop.warehouse}/many/other")) == ("default.shop.copy",)
+    shop.run(tables.drop_table(shop.ctx, ALICE, HOME, NS, "copy"))
+    with pytest.raises(BadRequest, match="1001 folders outside the table's location"):
+        register(shop, "copy", listing(shop, *[f"{shop.warehouse}/{number}/metadata/x" for number in range(1_001)]))

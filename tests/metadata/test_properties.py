@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from app.errors import ValidationFailed
-from app.metadata.properties import deletes_previous_versions, integer, previous_versions_kept
+from app.metadata.properties import (
+    deletes_previous_versions,
+    integer,
+    may_delete,
+    previous_versions_kept,
+)
 from tests.iceberg.documents import document, parsed
 from tests.metadata.folding import fold, result, set_properties
 
@@ -58,3 +63,11 @@ def test_integers_are_read_as_java_does() -> None:
     assert [integer(text) for text in ("+1", "-2147483648", "2147483648", "0x1", "1_0", None)] == [
         1, -(2**31), None, None, None, None,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "may"), [(None, True), ("true", True), ("TRUE", True), ("false", False), ("False", False), ("no", False)]
+)
+def test_gc_enabled_as_java_reads_it(value: str | None, may: bool) -> None:
+    """Absent means true; whatever is not `true` is false."""
+    assert may_delete({} if value is None else {"gc.enabled": value}) is may
