@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.catalog import storage
 from app.errors import BadRequest, BadSettings
+from app.iceberg.endpoint import origin
 from app.iceberg.location import is_local
 
 ENVIRONMENT_PREFIX = "ICEKEEL_"
@@ -105,6 +106,21 @@ def _places(text: str | tuple[str, ...]) -> tuple[str, ...]:
     return tuple(_place(part, f"(entry {number}) ") for number, part in enumerate(parts, start=1))
 
 
+def _endpoints(text: str | tuple[str, ...]) -> tuple[str, ...]:
+    parts = _parts(text) if isinstance(text, str) else text
+    return tuple(_endpoint(part, number) for number, part in enumerate(parts, start=1))
+
+
+def _endpoint(text: str, number: int) -> str:
+    try:
+        found = origin(text)
+    except BadRequest as error:
+        raise ValueError(f"(entry {number}) {error.message}") from None
+    if (text.count("/") > 2 and not text.endswith("/")) or text.count("/") > 3:
+        raise ValueError(f"(entry {number}) must be a URL without a path")
+    return found
+
+
 def _options(text: str | dict[str, str]) -> dict[str, str]:
     try:
         options = json.loads(_text(text) or "{}", object_pairs_hook=_single) if isinstance(text, str) else text
@@ -185,6 +201,11 @@ class Settings(BaseSettings):
     allowed_locations: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_places)] = Field(
         (), description="Locations, comma-separated, that tables may use beside their warehouse."
     )
+    allowed_endpoints: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_endpoints)] = Field(
+        (),
+        description="Endpoints of object stores, comma-separated URLs without a path, that requests may give "
+        "warehouses wherever they lie, and that are sent the credentials of the server's environment.",
+    )
     token: Annotated[str, BeforeValidator(_token)] | None = Field(
         None, repr=False, description="Bearer token that every request must carry."
     )
@@ -227,6 +248,15 @@ class Settings(BaseSettings):
     def secret_keys(self) -> tuple[bytes, ...]:
         """The keys of `secret_key`, the one that encrypts first."""
         return tuple(base64.b64decode(text) for text in _parts(self.secret_key or ""))
+
+    @property
+    def trusted_endpoints(self) -> tuple[str, ...]:
+        """The allowed endpoints, and those of the default warehouse. BadSettings when one of these is no URL."""
+        chosen = [value for name, value in self.warehouse_options.items() if name in storage.ENDPOINT_OPTIONS]
+        try:
+            return tuple(origin(endpoint) for endpoint in (*self.allowed_endpoints, *chosen))
+        except BadRequest as error:
+            raise BadSettings(f"ICEKEEL_WAREHOUSE_OPTIONS: an endpoint {error.message}") from None
 
     @property
     def local_roots(self) -> tuple[str, ...]:

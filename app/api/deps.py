@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Header, Path, Query, Request
 
 from app.catalog.context import Caller, Context
+from app.catalog.metadata_cache import aside
 from app.catalog.pages import PageRequest
 from app.edge.callers import client_of
 from app.edge.guard import PRINCIPAL
 from app.edge.raw_path import decode_levels, decode_segment
 from app.errors import BadRequest
+
+Parsed = TypeVar("Parsed")
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -129,6 +133,11 @@ def caller_of(request: Request, key: str | None = None, fingerprint: str = "") -
         elif header == b"x-client-version":
             version = version or value
     return Caller(request.scope[PRINCIPAL], *_known_client(agent, version), key, fingerprint)
+
+
+async def parsed(request: Request, parse: Callable[[Any, str], Parsed], value: Any, path: str) -> Parsed:
+    """What `parse` makes of a part of the body, in a thread when the body is large."""
+    return await aside(len(await request.body()), parse, value, path)
 
 
 @lru_cache(maxsize=512)

@@ -9,9 +9,11 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.types import Receive, Scope, Send
 
+from app.catalog.metadata_cache import aside
 from app.edge.bodies import read_body
 from app.edge.callers import is_iceberg_java
 from app.errors import BadRequest
+from app.iceberg.amounts import check_amounts
 from app.iceberg.json import codec
 
 LeanEndpoint = Callable[[Request], Awaitable[Response]]
@@ -30,20 +32,25 @@ class StrictRequest(Request):
         return self._raw
 
     async def decode(self) -> None:
-        """Make `json` ready. SpecError for malformed text, BadRequest for a value that is no object.
+        """Make `json` ready. SpecError for malformed text, BadRequest for what is no object or holds more than it may.
 
         Iceberg's Java client can send ISO-8859-1; only from it, bytes that are not UTF-8 are read as that.
         """
         text = await self.body()
         if is_iceberg_java(self.headers.get("x-client-version", "")) and not _is_utf8(text):
             text = text.decode("latin-1").encode("utf-8")
-        value = codec.decode_request(text)
+        value = await aside(len(text), _decoded, text)
         if type(value) is not dict:
             raise BadRequest(f"The body must be a JSON object, not {codec.describe(value)}")
         self._decoded = value
 
     async def json(self) -> Any:
         return self._decoded
+
+
+def _decoded(text: bytes) -> codec.Json:
+    check_amounts(text)
+    return codec.decode_request(text)
 
 
 def _is_utf8(data: bytes) -> bool:

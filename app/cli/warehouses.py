@@ -43,7 +43,7 @@ class Contents(Server):
         typer.Option(
             metavar="FILE",
             help="storage options as a JSON object, - for standard input: the way for keys, which others could see on "
-            "a command line",
+            "a command line; a change of the endpoint, or to hand out keys, needs them again",
         ),
     ] = None
 

@@ -9,7 +9,7 @@ import msgspec
 
 from app.errors import SpecError
 from app.iceberg.encryption import parse_encryption_keys
-from app.iceberg.invariants import check_invariants, check_references
+from app.iceberg.invariants import check_invariants, check_references, check_retained_specs
 from app.iceberg.json.codec import (
     as_list,
     as_object,
@@ -100,9 +100,11 @@ def parse_table_metadata(data: bytes, path: str = "$") -> TableMetadata:
 
 
 def verify_table_metadata(metadata: TableMetadata, path: str = "$") -> None:
-    """Look at what parsing left alone: every schema, every snapshot summary. For documents from outside. SpecError."""
+    """Look at what parsing left alone: every schema, retained spec and snapshot summary. For documents from outside.
+    SpecError."""
     for _ in metadata.schemas.all():
         pass
+    check_retained_specs(metadata, path)
     metadata.snapshots.verify(f"{path}.snapshots")
 
 

@@ -26,6 +26,7 @@ from app.iceberg.table import (
     check_invariants,
 )
 from app.metadata.properties import PREVIOUS_VERSIONS_MAX, RESERVED, check_integer, integer
+from app.metadata.schemas import check_width
 from app.metadata.table_fields import check_format_version
 
 NEW_TABLE_DEFAULTS: Final = {"write.parquet.compression-codec": "zstd"}
@@ -59,6 +60,7 @@ def new_table(
     """
     version = _format_version(properties) if format_version is None else format_version
     check_format_version(version)
+    check_width(schema)
     fresh, new_ids = reassign_ids(schema)
     stored = {**NEW_TABLE_DEFAULTS, **{key: value for key, value in properties.items() if key not in RESERVED}}
     _check_properties(stored, fresh, version)

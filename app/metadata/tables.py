@@ -13,9 +13,10 @@ import msgspec
 
 from app.errors import SpecError, ValidationFailed
 from app.iceberg import update as u
+from app.iceberg.encryption import EncryptedKey
 from app.iceberg.json.codec import NO_EXTRA
 from app.iceberg.logs import MetadataLog
-from app.iceberg.schema_counter import with_remembered
+from app.iceberg.schema_counter import LAST_SPEC_ID, with_remembered
 from app.iceberg.table import DEFAULT_FORMAT_VERSION, TableMetadata, check_invariants
 from app.metadata import (
     partition_specs,
@@ -129,6 +130,9 @@ def _close(
         listed = listed.append(snapshot)
     metadata_log, expired = _metadata_log(draft, base_location)
     current_schema_id, default_spec_id, default_order_id, location = _settled_heads(draft)
+    schema = draft.schemas.get(current_schema_id)
+    if schema is not None:
+        partition_specs.drop_unfit_specs(draft, schema, default_spec_id)
     metadata = TableMetadata(
         format_version=draft.format_version,
         table_uuid=draft.table_uuid,
@@ -136,12 +140,12 @@ def _close(
         last_sequence_number=draft.last_sequence_number,
         last_updated_ms=updated_ms,
         last_column_id=draft.last_column_id,
-        schemas=draft.schemas,
+        schemas=draft.schemas.settled(),
         current_schema_id=current_schema_id,
-        partition_specs=draft.specs,
+        partition_specs=draft.specs.items,
         default_spec_id=default_spec_id,
         last_partition_id=draft.last_partition_id,
-        sort_orders=draft.orders,
+        sort_orders=draft.orders.items,
         default_sort_order_id=default_order_id,
         properties=draft.properties,
         current_snapshot_id=draft.current_snapshot_id,
@@ -152,15 +156,25 @@ def _close(
         statistics=tuple(file for files in draft.statistics.values() for file in files),
         partition_statistics=tuple(file for files in draft.partition_statistics.values() for file in files),
         next_row_id=draft.next_row_id,
-        encryption_keys=draft.encryption_keys,
+        encryption_keys=_encryption_keys(draft),
         extra=_extra(draft),
     )
     return metadata, expired
 
 
+def _encryption_keys(draft: TableMetadataBuilder) -> tuple[EncryptedKey, ...]:
+    """Those of the base as they are while no update has changed them, though two have one id."""
+    known = () if draft.base is None else draft.base.encryption_keys
+    return known if {key.key_id: key for key in known} == draft.encryption_keys else (*draft.encryption_keys.values(),)
+
+
 def _extra(draft: TableMetadataBuilder) -> Mapping[str, msgspec.Raw]:
-    """The members that are not the spec's, with the highest schema id as soon as the list of schemas lacks it."""
+    """The members that are not the spec's, with the highest schema id as soon as the list of schemas lacks it, and
+    that of a spec which the table dropped on its own likewise."""
     extra = NO_EXTRA if draft.base is None else draft.base.extra
+    if draft.remembered_spec_id >= 0:
+        listed = max((spec.spec_id for spec in draft.specs), default=-1)
+        extra = with_remembered(extra, draft.remembered_spec_id, listed, LAST_SPEC_ID)
     if not draft.removed_schema_ids and draft.remembered_schema_id < 0:
         return extra
     highest = max(draft.remembered_schema_id, *draft.removed_schema_ids, *draft.schemas.ids)

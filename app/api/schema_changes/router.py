@@ -26,6 +26,8 @@ from app.api.schema_changes.schemas import (
 from app.api.shapes import check_identifier
 from app.catalog import schema_changes, schema_history
 from app.catalog.as_json import assessment_json, chapter_json, life_json, plan_json
+from app.catalog.assessments import Assessment
+from app.catalog.metadata_cache import aside
 from app.catalog.rebasing import SchemaChange
 from app.errors import BadRequest
 from app.evolution.editing.operations import declare, parse_operations
@@ -104,18 +106,18 @@ async def check(
     if len(given) != 1:
         raise BadRequest("Exactly one of updates, operations, schema, fields and arrow-ipc-schema is needed")
     if given == ["updates"]:
-        requirements = parse_table_requirements(
-            [] if body.requirements is None else body.requirements, "$.requirements"
+        requirements = await deps.parsed(
+            request, parse_table_requirements, [] if body.requirements is None else body.requirements, "$.requirements"
         )
-        updates = parse_table_updates(body.updates, "$.updates")
-        return assessment_json(
+        updates = await deps.parsed(request, parse_table_updates, body.updates, "$.updates")
+        return await _assessed(
             await schema_changes.check_commit(catalog, warehouse, levels, name, requirements, updates)
         )
     if given == ["operations"]:
-        operations = parse_operations(body.operations)
+        operations = await deps.parsed(request, parse_operations, body.operations, "$.operations")
     else:
-        operations = (declare(wanted_schema(raw), body.match),)
-    return assessment_json(await schema_changes.check_operations(catalog, warehouse, levels, name, operations))
+        operations = (declare(await deps.parsed(request, wanted_schema, raw, "$"), body.match),)
+    return await _assessed(await schema_changes.check_operations(catalog, warehouse, levels, name, operations))
 
 
 @router.post(
@@ -129,6 +131,7 @@ async def check(
     },
 )
 async def plan(
+    request: Request,
     catalog: deps.Catalog,
     warehouse: deps.WarehouseName,
     levels: deps.Levels,
@@ -140,8 +143,8 @@ async def plan(
     A name mapping and properties that name columns follow. The answer's requirements and updates can be committed by
     any client; `apply` does it with a rebase.
     """
-    planned = await schema_changes.plan_change(catalog, warehouse, levels, name, _change(body))
-    out = plan_json(planned.plan, planned.assessment)
+    planned = await schema_changes.plan_change(catalog, warehouse, levels, name, await _change(request, body))
+    out = await aside(_weight(planned.assessment), plan_json, planned.plan, planned.assessment)
     if planned.plan.required:
         out["clients-without-defaults"] = [
             {
@@ -177,7 +180,9 @@ async def apply(
     When the table has moved on, the operations are planned anew as long as they are still about the same columns, and
     the answer says so in `rebased`; else 409 tells what became of the columns, and by whom.
     """
-    applied = await schema_changes.apply_change(catalog, caller, warehouse, levels, name, _change(body, body.plan_hash))
+    applied = await schema_changes.apply_change(
+        catalog, caller, warehouse, levels, name, await _change(request, body, body.plan_hash)
+    )
     count_commit(request, "table")
     findings = applied.committed.findings
     for header, value in findings_headers(findings):
@@ -248,8 +253,19 @@ async def column(
     return life_json(await schema_history.column_life(catalog, warehouse, levels, name, field_id))
 
 
-def _change(body: PlanRequest, plan_hash: str | None = None) -> SchemaChange:
-    return SchemaChange(parse_operations(body.operations), body.base_schema_id, plan_hash, body.tag_before_drop)
+async def _assessed(assessment: Assessment) -> dict[str, Any]:
+    return await aside(_weight(assessment), assessment_json, assessment)
+
+
+def _weight(assessment: Assessment) -> int:
+    """Of putting it in words, as `aside` counts: some microseconds for each change and each reading of one."""
+    change = assessment.change
+    return 0 if change is None else len(change.deltas) * (1 + len(assessment.outlooks)) * 500
+
+
+async def _change(request: Request, body: PlanRequest, plan_hash: str | None = None) -> SchemaChange:
+    operations = await deps.parsed(request, parse_operations, body.operations, "$.operations")
+    return SchemaChange(operations, body.base_schema_id, plan_hash, body.tag_before_drop)
 
 
 def _chapters(found: schema_history.Chronicle) -> dict[str, Any]:

@@ -149,8 +149,10 @@ async def update_table(
     the rules of the evolution engine (400). An unknown requirement or update is refused, and nothing is stored.
     """
     check_identifier(body.identifier, levels, name)
-    requirements = parse_table_requirements([] if body.requirements is None else body.requirements, "$.requirements")
-    updates = parse_table_updates(body.updates, "$.updates")
+    requirements = await deps.parsed(
+        request, parse_table_requirements, [] if body.requirements is None else body.requirements, "$.requirements"
+    )
+    updates = await deps.parsed(request, parse_table_updates, body.updates, "$.updates")
     with commit_turn(request, [(prefix, levels, name)]):
         committed = await commits.commit_table(catalog, caller, prefix, levels, name, requirements, updates)
     count_commit(request, "table")
@@ -214,7 +216,7 @@ async def create_table(
     spec, order = body.partition_spec, body.write_order
     wanted = tables.TableRequest(
         name=body.name,
-        schema=parse_schema(body.schema_, "$.schema"),
+        schema=await deps.parsed(request, parse_schema, body.schema_, "$.schema"),
         spec=None if spec is None else parse_unbound_partition_spec(spec, "$.partition-spec"),
         order=None if order is None else parse_sort_order(order, "$.write-order"),
         location=body.location,

@@ -50,11 +50,15 @@ async def commit_transaction(
     Staged creates may be among them, and one table may come up several times: each of its changes is checked on what
     those before it made, as if they had been sent one after the other, and the table gets one new version.
     """
-    changes = [_change(entry, f"$.table-changes[{at}]") for at, entry in enumerate(body.table_changes)]
+    changes = await deps.parsed(request, _changes, body.table_changes, "$.table-changes")
     with commit_turn(request, list(dict.fromkeys((prefix, change.levels, change.name) for change in changes))):
         await commits.commit_transaction(catalog, caller, prefix, changes)
     count_commit(request, "transaction")
     return no_content()
+
+
+def _changes(entries: list[TableChange], path: str) -> list[commits.TableChange]:
+    return [_change(entry, f"{path}[{at}]") for at, entry in enumerate(entries)]
 
 
 def _change(entry: TableChange, path: str) -> commits.TableChange:

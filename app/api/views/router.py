@@ -76,8 +76,10 @@ async def replace_view(
 ) -> Answer:
     """Commit to a view."""
     check_identifier(body.identifier, levels, name)
-    requirements = parse_view_requirements([] if body.requirements is None else body.requirements, "$.requirements")
-    updates = parse_view_updates(body.updates, "$.updates")
+    requirements = await deps.parsed(
+        request, parse_view_requirements, [] if body.requirements is None else body.requirements, "$.requirements"
+    )
+    updates = await deps.parsed(request, parse_view_updates, body.updates, "$.updates")
     committed = await views.replace_view(catalog, caller, prefix, levels, name, requirements, updates)
     count_commit(request, "view")
     return view_answer(committed)
@@ -116,12 +118,17 @@ async def list_views(catalog: deps.Catalog, prefix: deps.Prefix, levels: deps.Le
     },
 )
 async def create_view(
-    catalog: deps.Catalog, prefix: deps.Prefix, levels: deps.Levels, caller: deps.Writer, body: CreateViewRequest
+    request: Request,
+    catalog: deps.Catalog,
+    prefix: deps.Prefix,
+    levels: deps.Levels,
+    caller: deps.Writer,
+    body: CreateViewRequest,
 ) -> Answer:
     """Create a view."""
     wanted = views.ViewRequest(
         name=body.name,
-        schema=parse_schema(body.schema_, "$.schema"),
+        schema=await deps.parsed(request, parse_schema, body.schema_, "$.schema"),
         view_version=view_version_from_json(body.view_version, "$.view-version"),
         location=body.location,
         properties=body.properties or {},

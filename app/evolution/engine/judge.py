@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from app.evolution.engine.change import Change, Evidence
+from app.evolution.engine.folding import folded
 from app.evolution.engine.lineage import (
     arrivals,
     builds_on_its_own,
@@ -57,7 +58,7 @@ def judge(
     """
     if previous is not None and _untouched(previous, current):
         return _NOTHING
-    return verdict(faults(previous, current, evidence, policy), policy, now_ms)
+    return verdict(folded(faults(previous, current, evidence, policy), policy, now_ms), policy, now_ms)
 
 
 def faults(
