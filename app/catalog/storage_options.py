@@ -86,8 +86,6 @@ def _names(families: Mapping[str, str]) -> frozenset[str]:
 _SHOWN: Final = _names(_PUBLIC) | {"io-impl"}
 _KNOWN: Final = _SHOWN | _names(_SECRET)
 
-# A password or a signature within a URL.
-_CARRIED: Final = re.compile(r":[^@]*@|://[^?#]*[?#]", re.DOTALL)
 # Of an encryption key the name that KMS has for it; with another type of encryption it is the key itself.
 _ENCRYPTION_KEYS: Final = frozenset({"s3.sse.key", "s3.sse-kms-key-id"})
 _KMS: Final = re.compile(r"arn:aws[a-z-]*:kms:.+|alias/.+|mrk-[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -99,7 +97,14 @@ def is_secret(option: str, value: str) -> bool:
         return True
     if option in _ENCRYPTION_KEYS and _KMS.fullmatch(value) is None:
         return True
-    return _CARRIED.search(value) is not None
+    return _carries_secret(value)
+
+
+def _carries_secret(text: str) -> bool:
+    """Whether a text may be a URL with a password or a signature in it."""
+    _, colon, behind = text.partition(":")
+    _, scheme, rest = text.partition("://")
+    return (bool(colon) and "@" in behind) or (bool(scheme) and ("?" in rest or "#" in rest))
 
 
 def check_name(option: str) -> None:

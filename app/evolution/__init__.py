@@ -28,7 +28,7 @@ __all__ = [
     "names",
     "nullability",
     "references",
-    "retained",
+    "retained_specs",
     "snapshots",
     "structure",
     "types",

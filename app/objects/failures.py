@@ -12,7 +12,7 @@ from typing import Final
 
 _STATUS: Final = re.compile(r"returned non-2xx status code: ([1-5][0-9]{2})\b")
 # Where the client looks for credentials when the environment holds none.
-_SOURCES: Final = re.compile(r"Error performing [A-Z]+ https?://(?:169\.254\.|metadata\.google\.internal)")
+_SOURCES: Final = re.compile(r"Error performing [A-Z]{1,10} https?://(?:169\.254\.|metadata\.google\.internal)")
 _CODE: Final = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
 _KNOWN_CODES: Final = (
     "AccessDenied AccountIsDisabled AllAccessDisabled AuthenticationFailed AuthorizationFailure "
@@ -28,14 +28,14 @@ _NO_CREDENTIALS: Final = "neither the options nor the server's environment give 
 
 # What the client says of itself when no answer came, and what that means.
 _SILENCES: Final = (
-    (re.compile(r"kind: Timeout|\bTimedOut\b"), "no answer within the time limit"),
-    (re.compile(r"dns error|failed to lookup address"), "the name of the host cannot be resolved"),
-    (re.compile(r"ConnectionRefused|Connection refused"), "connection refused"),
-    (re.compile(r"[Cc]ertificate|InvalidCertificate"), "TLS: the certificate is not trusted"),
-    (re.compile(r"kind: Connect\b"), "no connection"),
-    (re.compile(r"HTTP error:"), "the connection broke"),
-    (re.compile(r"[Ii]nvalid \w+ response"), "the answer is not one of an object store"),
-    (re.compile(r"[Cc]redential|metadata"), _NO_CREDENTIALS),
+    (("kind: Timeout", "TimedOut"), "no answer within the time limit"),
+    (("dns error", "failed to lookup address"), "the name of the host cannot be resolved"),
+    (("ConnectionRefused", "Connection refused"), "connection refused"),
+    (("certificate", "Certificate"), "TLS: the certificate is not trusted"),
+    (("kind: Connect",), "no connection"),
+    (("HTTP error:",), "the connection broke"),
+    (("Got invalid", "got invalid", "Invalid response"), "the answer is not one of an object store"),
+    (("credential", "Credential", "metadata"), _NO_CREDENTIALS),
 )
 
 
@@ -46,7 +46,9 @@ def reason(fault: Exception) -> str:
         return _NO_CREDENTIALS
     if (status := _STATUS.search(text)) is not None:
         return f"the store answered {_named(int(status[1]))}{_code(text)}"
-    return next((words for sign, words in _SILENCES if sign.search(text)), "the store's client failed")
+    return next(
+        (words for signs, words in _SILENCES if any(sign in text for sign in signs)), "the store's client failed"
+    )
 
 
 def _named(status: int) -> str:

@@ -32,6 +32,7 @@ from app.evolution.engine import policy
 from app.evolution.engine.readers import honours_initial_default
 from app.iceberg import (
     datetimes,
+    endpoint,
     location,
     metadata_file,
     name_mapping,
@@ -46,7 +47,7 @@ from app.iceberg.schema import decode_schema, parse_schema
 from app.iceberg.update import parse_table_updates
 from app.iceberg.values import parse_value
 from app.metadata import properties
-from app.objects import address, options
+from app.objects import address
 from app.store import paths as stored_paths
 
 Reader = Callable[[str], object]
@@ -210,7 +211,7 @@ GRAMMARS = (
     Grammar("entity tags", ("app.edge.etags",), lambda text: "x" in IfNoneMatch(text), ('W/"a", "b" , c', "*")),
     Grammar("warehouse name", ("app.catalog.warehouses",), warehouses._NAME.fullmatch, ("lake_1",)),
     Grammar("storage option", ("app.catalog.storage_options",), check_name, ("s3.region", "adls.sas-token.x")),
-    Grammar("endpoint", ("app.objects.options",), options._is_http_url, ("https://u@[::1]:9000/x?y#z",)),
+    Grammar("endpoint", ("app.iceberg.endpoint",), endpoint.origin, ("https://u@[::1]:9000/x?y#z",)),
     Grammar("number", ("app.api.deps",), _integer, ("12", "+1")),
     Grammar("idempotency key", ("app.api.deps",), deps._UUID.fullmatch, (_UUID,)),
     Grammar(
