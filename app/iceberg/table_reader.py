@@ -32,7 +32,7 @@ from app.iceberg.partition import (
     parse_partition_fields,
     parse_partition_spec,
 )
-from app.iceberg.ref import MAIN, SnapshotRef, parse_ref
+from app.iceberg.ref import MAIN, NO_SNAPSHOT, SnapshotRef, parse_ref
 from app.iceberg.schemas import Schemas, parse_schemas, single_schema
 from app.iceberg.snapshot import Snapshots, parse_snapshots
 from app.iceberg.sort import UNSORTED, SortOrder, parse_sort_order
@@ -62,7 +62,7 @@ def parse_table_metadata(data: bytes, path: str = "$") -> TableMetadata:
     specs, default_spec_id = _specs(document, version)
     orders, default_order_id = _orders(document, version)
     current_snapshot_id = document.optional("current-snapshot-id", required_int64)
-    if current_snapshot_id == -1:
+    if current_snapshot_id == NO_SNAPSHOT:
         current_snapshot_id = None
     metadata = TableMetadata(
         format_version=version,

@@ -15,12 +15,13 @@ import msgspec
 from app.errors import SpecError, ValidationFailed
 from app.evolution.editing import column_properties
 from app.evolution.editing.edit import Touch, edit, missing
-from app.evolution.editing.name_mapping import followed_mapping
+from app.evolution.editing.name_mapping import followed_mapping, names_by_id
 from app.evolution.editing.operations import Operation, RollbackTo
 from app.evolution.engine.diff import SchemaDiff, Slot, diff
 from app.iceberg.json.codec import encode
 from app.iceberg.name_mapping import (
     NAME_MAPPING_PROPERTY,
+    NameMapping,
     parse_name_mapping,
     render_name_mapping,
 )
@@ -157,8 +158,22 @@ def _mapping_update(table: TableMetadata, changes: SchemaDiff, schema: Schema, n
     except SpecError:
         notes.append(f"{NAME_MAPPING_PROPERTY} cannot be parsed and stays as it is")
         return None
-    followed = followed_mapping(mapping, changes, schema)
+    followed = followed_mapping(mapping, changes, schema, keep=len(table.snapshots) > 0)
+    notes.extend(_kept_names(followed, changes))
     return None if followed == mapping else render_name_mapping(followed)
+
+
+def _kept_names(mapping: NameMapping, changes: SchemaDiff) -> Iterator[str]:
+    names = names_by_id(mapping)
+    for delta in changes.deltas.values():
+        slot = delta.after
+        if slot is None or slot.role != "field" or not (delta.added or delta.renamed):
+            continue
+        if slot.field.name not in names.get(slot.field_id, {slot.field.name}):
+            yield (
+                f"{slot.field.name} stays the name of another field in {NAME_MAPPING_PROPERTY}, because files without "
+                f"field IDs may hold that one's values under it; {slot.path} is not found in such files"
+            )
 
 
 def _requirements(
