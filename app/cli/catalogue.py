@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from app.cli.output import add_format, show, table
-from app.evolution.rules.registry import catalogue
+from app.evolution.engine.registry import catalogue
 
 
 def configure(command: argparse.ArgumentParser) -> None:

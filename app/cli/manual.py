@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from app.cli.output import add_format, show
-from app.evolution.rules.registry import RULES, entry, manual
+from app.evolution.engine.registry import RULES, entry, manual
 
 
 def configure(command: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from app.catalog import checks, namespaces, strictness
 from app.catalog.results import Committed
 from app.errors import BadRequest, EvolutionRefused, NoSuchNamespace, NoSuchTable, NotFound
 from app.events import PolicyChanged, SchemaChanged, WaiverGranted, WaiverRevoked, WaiverUsed
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.iceberg.update import parse_table_updates
 from app.rules import Severity, Waiver
 from tests.catalog.shorthand import (

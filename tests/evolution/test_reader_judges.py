@@ -24,7 +24,7 @@ from pyiceberg.table import StaticTable
 
 from app.evolution.engine.change import Evidence
 from app.evolution.engine.judge import judge
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.iceberg.schema import Schema
 from app.iceberg.table import TableMetadata
 from app.iceberg.types import DateType, StructType, TimestampType

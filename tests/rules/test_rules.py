@@ -7,7 +7,7 @@ import re
 import pytest
 
 from app.errors import NotFound
-from app.evolution.rules.registry import HEADINGS, RULES, catalogue, manual
+from app.evolution.engine.registry import HEADINGS, RULES, catalogue, manual
 from app.rules import Severity
 from tests.evolution.tables import branch, evolve, field, judged, schema, snapshot, table
 from tests.rules.fixtures import ROOT, expected, found, load, run

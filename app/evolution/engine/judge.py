@@ -14,7 +14,7 @@ from app.evolution.engine.lineage import (
     strange_ends,
 )
 from app.evolution.engine.policy import asks_for_rules
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.iceberg.table import TableMetadata
 from app.rules import Fault, Policy, Rule, Severity, Verdict, verdict
 

@@ -10,7 +10,7 @@ from app.errors import SpecError
 from app.evolution.engine.change import Change
 from app.evolution.engine.compatibility import Conflict, slot_of
 from app.evolution.engine.diff import Delta, Slot
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.evolution.rules.types import whence
 from app.iceberg.types import (
     GeographyType,

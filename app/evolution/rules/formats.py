@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.evolution.engine.change import Change
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.iceberg.primitives import MAX_DECIMAL_PRECISION
 from app.iceberg.types import DecimalType, FixedType, StructType, Type
 from app.rules import Fault, Severity

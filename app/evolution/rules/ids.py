@@ -8,7 +8,7 @@ from typing import Final
 from app.evolution.engine.change import Change
 from app.evolution.engine.diff import describe
 from app.evolution.engine.incomplete_history import unsettled
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.rules import Fault, Severity
 
 HIGHEST_FIELD_ID: Final = 2147483447

@@ -8,7 +8,7 @@ from typing import Final
 from app.errors import ValidationFailed
 from app.evolution.engine.change import Change
 from app.evolution.engine.diff import Delta, Slot
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.iceberg.partition import PartitionSpec, check_partition_names
 from app.iceberg.types import NestedField, StructType
 from app.rules import Fault, Severity

@@ -14,7 +14,7 @@ from app.evolution.engine.promotion import (
     promotable,
     wider_type,
 )
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.iceberg.types import (
     DateType,
     DecimalType,
