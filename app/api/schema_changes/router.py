@@ -25,8 +25,9 @@ from app.api.schema_changes.schemas import (
 )
 from app.api.shapes import check_identifier
 from app.catalog import schema_changes, schema_history
-from app.catalog.as_json import assessment_json, chapter_json, life_json, plan_json
+from app.catalog.dry_run import dry_run_json, plan_json
 from app.catalog.rebasing import SchemaChange
+from app.catalog.schema_history import chapter_json, life_json
 from app.errors import BadRequest
 from app.evolution.editing.operations import declare, parse_operations
 from app.evolution.editing.schema_input import is_given, wanted_schema
@@ -107,14 +108,12 @@ async def check(
             [] if body.requirements is None else body.requirements, "$.requirements"
         )
         updates = parse_table_updates(body.updates, "$.updates")
-        return assessment_json(
-            await schema_changes.check_commit(catalog, warehouse, levels, name, requirements, updates)
-        )
+        return dry_run_json(await schema_changes.check_commit(catalog, warehouse, levels, name, requirements, updates))
     if given == ["operations"]:
         operations = parse_operations(body.operations)
     else:
         operations = (declare(wanted_schema(raw), body.match),)
-    return assessment_json(await schema_changes.check_operations(catalog, warehouse, levels, name, operations))
+    return dry_run_json(await schema_changes.check_operations(catalog, warehouse, levels, name, operations))
 
 
 @router.post(
@@ -140,7 +139,7 @@ async def plan(
     any client; `apply` does it with a rebase.
     """
     planned = await schema_changes.plan_change(catalog, warehouse, levels, name, _change(body))
-    out = plan_json(planned.plan, planned.assessment)
+    out = plan_json(planned.plan, planned.dry_run)
     if planned.plan.required:
         out["clients-without-defaults"] = [
             {
