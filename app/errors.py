@@ -223,10 +223,6 @@ class CorruptMetadata(IcekeelError):
         self.path = path
 
 
-class UnreadableFile(IcekeelError):
-    """A data file cannot be read under the requested schema."""
-
-
 class BadSettings(IcekeelError):
     """A wrong setting; stops the start with one clear line."""
 

@@ -97,9 +97,23 @@ class Rule(Generic[Subject]):
     `floor` marks rules that keep metadata readable at all: they can be neither lowered nor waived.
     `conflict` marks rules about a caller who did not see the present state: a refresh and a new attempt cure what they
     refuse.
+    `definition` marks rules about IDs and definitions: they also hold for a schema that a commit adds without making it
+    current, for it can be made current later, when its fields are no news any more.
     """
 
-    __slots__ = ("check", "code", "conflict", "default", "floor", "manual", "replaced_by", "since", "slug", "spec")
+    __slots__ = (
+        "check",
+        "code",
+        "conflict",
+        "default",
+        "definition",
+        "floor",
+        "manual",
+        "replaced_by",
+        "since",
+        "slug",
+        "spec",
+    )
 
     def __init__(
         self,
@@ -114,6 +128,7 @@ class Rule(Generic[Subject]):
         manual: str,
         replaced_by: str | None = None,
         conflict: bool = False,
+        definition: bool = False,
     ) -> None:
         self.code = code
         self.slug = slug
@@ -125,6 +140,7 @@ class Rule(Generic[Subject]):
         self.manual = manual
         self.replaced_by = replaced_by
         self.conflict = conflict
+        self.definition = definition
 
     @property
     def retired(self) -> bool:
@@ -174,6 +190,7 @@ class Registry(Generic[Subject]):
         default: Severity = Severity.ERROR,
         floor: bool = False,
         conflict: bool = False,
+        definition: bool = False,
         since: str = "0.1.0",
     ) -> Callable[[Callable[[Subject], Iterator[Fault]]], Callable[[Subject], Iterator[Fault]]]:
         """Register the decorated function as the rule `code`; its docstring is the manual page."""
@@ -190,6 +207,7 @@ class Registry(Generic[Subject]):
                     since=since,
                     manual=inspect.cleandoc(check.__doc__ or ""),
                     conflict=conflict,
+                    definition=definition,
                 )
             )
             return check

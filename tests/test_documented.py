@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.cli import COMMANDS
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.settings import manual
 from tests.server import Server
 

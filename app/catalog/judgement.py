@@ -13,7 +13,7 @@ from app.errors import CommitFailed, EvolutionRefused
 from app.evolution.engine.change import Evidence
 from app.evolution.engine.judge import judge
 from app.evolution.engine.policy import policy_from
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.iceberg.table import TableMetadata
 from app.ports import Levels, Namespace, PolicySetting, Tabular
 from app.rules import Policy, Severity, Verdict, Waiver

@@ -20,9 +20,9 @@ from app.catalog import (
     warehouses,
     weights,
 )
-from app.catalog.assessments import Assessment, assess
 from app.catalog.context import Caller, Context
 from app.catalog.drafts import Draft
+from app.catalog.dry_run import DryRun, dry_run
 from app.catalog.idempotency import Key, Outcome
 from app.catalog.judgement import Scope
 from app.catalog.metadata_cache import CachedMetadata, aside
@@ -55,7 +55,7 @@ class Planned:
     """A plan beside what it would do. `laggards` only when the plan adds a required column with a default."""
 
     plan: Plan
-    assessment: Assessment
+    dry_run: DryRun
     laggards: tuple[Laggard, ...] = ()
 
 
@@ -74,7 +74,7 @@ async def check_commit(
     name: str,
     requirements: Sequence[TableRequirement],
     updates: Sequence[TableUpdate],
-) -> Assessment:
+) -> DryRun:
     """What the commit would meet if it came now; nothing is changed. NoSuchTable.
 
     A requirement that does not hold leaves the rest unchecked: a client would refresh and send another commit.
@@ -84,8 +84,8 @@ async def check_commit(
     try:
         await aside(weights.of_requirements(tuple(requirements)), commit_requirements.check_table, requirements, base)
     except CommitFailed as stale:
-        return Assessment("not-checked", base, row.metadata_location, stale.message)
-    return await _assessed(ctx, home, row, base, tuple(updates))
+        return DryRun("not-checked", base, row.metadata_location, stale.message)
+    return await _dry_run(ctx, home, row, base, tuple(updates))
 
 
 async def plan_change(ctx: Context, warehouse: str, levels: Levels, name: str, wish: SchemaChange) -> Planned:
@@ -95,21 +95,21 @@ async def plan_change(ctx: Context, warehouse: str, levels: Levels, name: str, w
     base = document.metadata
     turn = Rebase(wish, await inheritance.of(ctx, row))
     made = await _explained(ctx, row, turn, base)
-    assessment = await _assessed(ctx, home, row, base, made.updates)
-    return Planned(made, assessment, await _laggards(ctx, row) if made.required else ())
+    run = await _dry_run(ctx, home, row, base, made.updates)
+    return Planned(made, run, await _laggards(ctx, row) if made.required else ())
 
 
 async def check_operations(
     ctx: Context, warehouse: str, levels: Levels, name: str, operations: tuple[Operation, ...]
-) -> Assessment:
+) -> DryRun:
     """As `check_commit`, for what the operations (a declared schema, say) would commit."""
     home, row, document = await _present(ctx, warehouse, levels, name)
     base = document.metadata
     try:
         made = await aside(weights.of_plan(operations, base.schema), plan, base, operations)
     except BadRequest as fault:
-        return Assessment("incompatible", base, row.metadata_location, fault.message)
-    return await _assessed(ctx, home, row, base, made.updates)
+        return DryRun("incompatible", base, row.metadata_location, fault.message)
+    return await _dry_run(ctx, home, row, base, made.updates)
 
 
 async def apply_change(
@@ -158,9 +158,9 @@ async def _present(
     )
 
 
-async def _assessed(
+async def _dry_run(
     ctx: Context, home: Warehouse, row: Tabular, base: TableMetadata, updates: tuple[TableUpdate, ...]
-) -> Assessment:
+) -> DryRun:
     """Fold, check and judge as the pipeline does, and write nothing."""
     try:
         applied = await aside(
@@ -177,12 +177,12 @@ async def _assessed(
             await locations.check_requested(ctx, home, row.namespace, after.location, "table location")
         await locations.check_introduced(ctx, home, row.namespace, base.properties, after.properties)
     except CommitFailed as stale:
-        return Assessment("not-checked", base, row.metadata_location, stale.message)
+        return DryRun("not-checked", base, row.metadata_location, stale.message)
     except BadRequest as fault:
-        return Assessment("incompatible", base, row.metadata_location, fault.message)
+        return DryRun("incompatible", base, row.metadata_location, fault.message)
     verdict = await judgement.judged(ctx, Scope.of(row), base, after)
     weight = len(base.schemas) * weights.of_schema(after.schema)
-    return await aside(weight, assess, base, row.metadata_location, after, verdict.findings)
+    return await aside(weight, dry_run, base, row.metadata_location, after, verdict.findings)
 
 
 async def _laggards(ctx: Context, row: Tabular) -> tuple[Laggard, ...]:

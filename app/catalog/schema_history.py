@@ -14,7 +14,7 @@ from app.catalog import namespaces, places, warehouses
 from app.catalog.context import Context
 from app.errors import BadRequest
 from app.events import Created, SchemaChanged, WaiverUsed
-from app.evolution.editing.field_biography import Biography, biography
+from app.evolution.editing.field_biography import Biography, biography, biography_json
 from app.evolution.engine.diff import diff
 from app.iceberg.snapshot import Snapshot
 from app.iceberg.table import TableMetadata
@@ -300,3 +300,32 @@ def _limit(limit: int) -> int:
     if not 1 <= limit <= PAGE_MAX:
         raise BadRequest(f"Invalid limit: {limit} (1 to {PAGE_MAX})")
     return limit
+
+
+def chapter_json(of: Chapter) -> dict[str, Any]:
+    """One entry of a history."""
+    out: dict[str, Any] = {"source": of.source, "namespace": list(of.levels), "table": of.name}
+    known = {
+        "entry-id": of.entry_id,
+        "at-ms": of.at_ms,
+        "by": of.by,
+        "client": of.client,
+        "metadata-location": of.metadata_location,
+        "from-schema-id": of.from_schema_id,
+    }
+    out.update({key: value for key, value in known.items() if value is not None})
+    out["to-schema-id"] = of.to_schema_id
+    out["changes"] = [dict(change) for change in of.changes]
+    if of.findings:
+        out["findings"] = [dict(finding) for finding in of.findings]
+    if of.waivers:
+        out["waivers"] = [
+            {"waiver-id": used.waiver_id, "code": used.code, "reason": used.reason, "granted-by": used.granted_by}
+            for used in of.waivers
+        ]
+    return out
+
+
+def life_json(of: Life) -> dict[str, Any]:
+    """The biography of one field ID, with the history entries that are about it."""
+    return {**biography_json(of.biography), "history": [chapter_json(chapter) for chapter in of.chapters]}

@@ -11,7 +11,7 @@ from app.catalog.journal import scribe
 from app.catalog.judgement import Scope
 from app.errors import BadRequest, NotFound
 from app.evolution.engine.change import Change
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.ports import AddWaiver, AppendJournal, Levels, PolicySetting, RevokeWaiver, SetPolicy, WriteOp
 from app.rules import Rule, Severity, Waiver
 

@@ -6,7 +6,7 @@ import typer
 
 from app.cli.options import Code, Form
 from app.cli.output import show, show_rows
-from app.evolution.rules.registry import RULES, catalogue, entry, manual
+from app.evolution.engine.registry import RULES, catalogue, entry, manual
 
 app = typer.Typer()
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from app.catalog.as_json import assessment_json, biography_json, chapter_json, plan_json
-from app.catalog.assessments import Assessment, assess
-from app.catalog.schema_history import before_arrival
+from app.catalog.dry_run import DryRun, dry_run, dry_run_json, plan_json
+from app.catalog.schema_history import before_arrival, chapter_json
 from app.cli.client import Refused, Server, ServerTable
 from app.cli.options import Metadata, Warehouse
 from app.errors import BadRequest, CommitFailed, IcekeelError, NotFound
-from app.evolution.editing.field_biography import biography
+from app.evolution.editing.field_biography import biography, biography_json
 from app.evolution.editing.operations import declare, parse_operations
 from app.evolution.editing.plan import Plan, plan
 from app.evolution.editing.schema_input import is_given, wanted_schema
@@ -126,8 +125,8 @@ class MetadataFile:
             try:
                 commit_requirements.check_table(requirements, base)
             except CommitFailed as stale:
-                return assessment_json(Assessment("not-checked", base, str(self._path), stale.message))
-            return assessment_json(self._assessed(updates))
+                return dry_run_json(DryRun("not-checked", base, str(self._path), stale.message))
+            return dry_run_json(self._dry_run(updates))
         if body.get("operations") is not None:
             operations = parse_operations(body["operations"])
         elif is_given(body):
@@ -137,8 +136,8 @@ class MetadataFile:
         try:
             made = plan(base, operations)
         except BadRequest as fault:
-            return assessment_json(Assessment("incompatible", base, str(self._path), fault.message))
-        return assessment_json(self._assessed(made.updates))
+            return dry_run_json(DryRun("incompatible", base, str(self._path), fault.message))
+        return dry_run_json(self._dry_run(made.updates))
 
     def plan(self, body: Value) -> Value:
         made: Plan = plan(
@@ -146,7 +145,7 @@ class MetadataFile:
             parse_operations(body["operations"]),
             tag_before_drop=codec.optional_bool(body, "tag-before-drop") or False,
         )
-        return plan_json(made, self._assessed(made.updates))
+        return plan_json(made, self._dry_run(made.updates))
 
     def history(self, query: Mapping[str, str]) -> Value:
         metadata = self.metadata()
@@ -156,18 +155,18 @@ class MetadataFile:
     def column(self, field_id: int) -> Value:
         return {**biography_json(biography(self.metadata(), field_id)), "history": []}
 
-    def _assessed(self, updates: tuple[TableUpdate, ...]) -> Assessment:
+    def _dry_run(self, updates: tuple[TableUpdate, ...]) -> DryRun:
         base = self.metadata()
         try:
             # No clock offline: what the verdict says does not depend on the time of the commit.
             after = commit_tables.apply(base, str(self._path), updates, base.last_updated_ms, _NO_UUID).metadata
         except CommitFailed as stale:
-            return Assessment("not-checked", base, str(self._path), stale.message)
+            return DryRun("not-checked", base, str(self._path), stale.message)
         except BadRequest as fault:
-            return Assessment("incompatible", base, str(self._path), fault.message)
+            return DryRun("incompatible", base, str(self._path), fault.message)
         policy = policy_from({**after.properties, **base.properties}, ())
         verdict = judge(base, after, Evidence(now_ms=base.last_updated_ms), policy, base.last_updated_ms)
-        return assess(base, str(self._path), after, verdict.findings)
+        return dry_run(base, str(self._path), after, verdict.findings)
 
 
 _NO_UUID = "00000000-0000-4000-8000-000000000000"

@@ -3,7 +3,7 @@
 The law is the spec's section Column Projection. A file column is found by field id alone. For an id that the file
 lacks, in this order: the value of an identity partition field, a column that the name mapping gives this id (only in
 files without any ids), the initial-default, null. Files with neither ids nor a mapping are read by position, as the
-reference implementation does. The plan is a value; `app.projection.arrow` carries it out.
+reference implementation does. The plan is a value; the tests carry it out on files.
 """
 
 from __future__ import annotations

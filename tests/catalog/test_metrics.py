@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.catalog import histories, metrics
+from app.catalog import metrics
 from app.catalog.usage import MAX_REPORTS, Usage
-from app.errors import BadRequest, NoSuchTable
+from app.errors import NoSuchTable
 from app.events import Created
 from app.ports import Report
 from tests.catalog.shorthand import NS, create, create_view, load, namespace, set_properties
@@ -29,7 +29,13 @@ def report(world: World, body: dict[str, Any], name: str = "t") -> None:
 
 def kept(world: World) -> list[str]:
     world.run(world.ctx.caches.observations.flush(world.store))
-    return [r.kind for r in world.run(histories.table_reports(world.ctx, HOME, NS, "t"))]
+    return [r.kind for r in world.run(world.store.reports(uuid_of(world)))]
+
+
+def uuid_of(world: World) -> str:
+    row = world.run(world.store.tabular(HOME, NS, "t"))
+    assert row is not None
+    return row.uuid
 
 
 def test_any_report_is_taken(shop: World) -> None:
@@ -76,14 +82,11 @@ def test_a_table_knows_its_clients_and_its_past(shop: World) -> None:
     load(shop, "t")
     commit_(shop, "t", [set_properties(a="1")])
     shop.run(shop.ctx.caches.observations.flush(shop.store))
-    seen = shop.run(histories.table_clients(shop.ctx, HOME, NS, "t"))
-    assert {s.action for s in seen} == {"load", "commit"}
-    whole = shop.run(histories.table_history(shop.ctx, HOME, NS, "t"))
+    uuid = uuid_of(shop)
+    assert {s.action for s in shop.run(shop.store.sightings(uuid))} == {"load", "commit"}
+    whole = shop.run(shop.store.journal(table_uuid=uuid, limit=100))
     assert isinstance(whole[-1].event, Created)
-    first = shop.run(histories.table_history(shop.ctx, HOME, NS, "t", limit=1))
-    rest = shop.run(histories.table_history(shop.ctx, HOME, NS, "t", before_id=first[0].entry_id))
+    first = shop.run(shop.store.journal(table_uuid=uuid, limit=1))
+    rest = shop.run(shop.store.journal(table_uuid=uuid, before_id=first[0].entry_id, limit=100))
     assert (*first, *rest) == whole
-    assert shop.run(histories.namespace_history(shop.ctx, HOME, NS)) == whole
-    for limit in (0, 10_000):
-        with pytest.raises(BadRequest):
-            shop.run(histories.table_history(shop.ctx, HOME, NS, "t", limit=limit))
+    assert shop.run(shop.store.journal(warehouse=HOME, namespace=NS, limit=100)) == whole

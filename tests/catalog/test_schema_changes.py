@@ -59,8 +59,8 @@ def test_asking_changes_nothing(orders: World) -> None:
     """No file, no journal entry, no pointer moves for a check or a plan."""
     files = orders.files()
     entries = len(orders.run(orders.store.journal()))
-    assert plan(orders, ADD).assessment.verdict == "compatible"
-    assert plan(orders, RETYPE).assessment.verdict == "incompatible"
+    assert plan(orders, ADD).dry_run.verdict == "compatible"
+    assert plan(orders, RETYPE).dry_run.verdict == "incompatible"
     assert check(orders, [{"action": "set-properties", "updates": {"a": "b"}}]).verdict == "compatible"
     assert orders.files() == files
     assert len(orders.run(orders.store.journal())) == entries
@@ -71,8 +71,8 @@ def test_a_check_says_what_a_commit_would_meet(orders: World) -> None:
     planned = plan(orders, RETYPE)
     with pytest.raises(EvolutionRefused) as caught:
         apply(orders, RETYPE)
-    assert caught.value.findings == planned.assessment.findings
-    assert planned.assessment.findings[0].code == "ICE201"
+    assert caught.value.findings == planned.dry_run.findings
+    assert planned.dry_run.findings[0].code == "ICE201"
 
 
 def test_a_stale_requirement_leaves_the_rest_unchecked(orders: World) -> None:
@@ -94,10 +94,10 @@ def test_updates_that_no_table_takes_are_incompatible(orders: World) -> None:
 def test_a_policy_counts_for_a_check(orders: World) -> None:
     """What the table's own strictness lets through is compatible, with a warning."""
     orders.run(strictness.set_policy(orders.ctx, ALICE, HOME, NS, "orders", "ICE201", strictness.Severity.WARN))
-    found = plan(orders, RETYPE).assessment
+    found = plan(orders, RETYPE).dry_run
     assert (found.verdict, found.findings[0].severity) == ("compatible", "warn")
-    assert found.outlooks[0].snapshots == 1
-    assert [reading.returns for reading in found.outlooks[0].readings] == ["unreadable"]
+    assert found.reads[0].snapshots == 1
+    assert [read.returns for read in found.reads[0].columns] == ["unreadable"]
 
 
 def test_a_plan_hash_holds_only_for_that_plan(orders: World) -> None:

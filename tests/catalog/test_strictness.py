@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from app.catalog import checks, namespaces, strictness
+from app.catalog import namespaces, schema_changes, strictness
 from app.catalog.results import Committed
 from app.errors import BadRequest, EvolutionRefused, NoSuchNamespace, NoSuchTable, NotFound
 from app.events import PolicyChanged, SchemaChanged, WaiverGranted, WaiverRevoked, WaiverUsed
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.iceberg.update import parse_table_updates
 from app.rules import Severity, Waiver
 from tests.catalog.shorthand import (
@@ -216,16 +216,16 @@ def test_the_policy_of_a_table_lists_every_rule(shop: World) -> None:
     assert isinstance(newest, PolicyChanged) and (newest.namespace, newest.name, newest.severity) == (NS, "", "warn")
 
 
-def test_a_rehearsal_says_what_a_commit_would_hear_and_changes_nothing(shop: World) -> None:
+def test_a_check_says_what_a_commit_would_hear_and_changes_nothing(shop: World) -> None:
     """Verdict and difference by field id; a waiver is shown at work but not used up."""
     updates = parse_table_updates(narrowing())
     before, files = load(shop, "t").metadata, shop.files()
-    got = shop.run(checks.check_updates(shop.ctx, HOME, NS, "t", updates))
-    assert got.verdict.refused and got.verdict.findings == refusal(shop).findings
-    assert [c["field-id"] for c in got.changes] == [2]
-    waiver = grant(shop, got.verdict.findings[0].code)
-    again = shop.run(checks.check_updates(shop.ctx, HOME, NS, "t", updates))
-    assert not again.verdict.refused and again.verdict.findings[0].waived_by == waiver.waiver_id
+    got = shop.run(schema_changes.check_commit(shop.ctx, HOME, NS, "t", (), updates))
+    assert got.verdict == "incompatible" and got.findings == refusal(shop).findings
+    assert got.change is not None and [c["field-id"] for c in got.change.to_json()] == [2]
+    waiver = grant(shop, got.findings[0].code)
+    again = shop.run(schema_changes.check_commit(shop.ctx, HOME, NS, "t", (), updates))
+    assert again.verdict == "compatible" and again.findings[0].waived_by == waiver.waiver_id
     assert load(shop, "t").metadata == before and shop.files() == files
     assert shop.run(strictness.list_waivers(shop.ctx, HOME, NS, "t")) == (waiver,)
 

@@ -16,7 +16,7 @@ from app.rules import Finding, Severity
 SCOPE = {"type": "http", "method": "POST", "path": "/x"}
 
 # Kinds that say how something went wrong inside and must have been turned into another before they leave.
-INSIDE = {errors.SwapLost, errors.KeyAlreadyUsed, errors.ObjectExists, errors.BadSettings, errors.UnreadableFile}
+INSIDE = {errors.SwapLost, errors.KeyAlreadyUsed, errors.ObjectExists, errors.BadSettings}
 
 
 def kinds(root: type[Exception]) -> set[type[Exception]]:

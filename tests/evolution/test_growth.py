@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.catalog.assessments import assess
+from app.catalog.dry_run import dry_run as assess
 from app.errors import BadRequest
 from app.evolution.editing.operations import MOST_DECLARATIONS, MOST_OPERATIONS, parse_operations
 from app.evolution.editing.plan import plan

@@ -24,11 +24,10 @@ from pyiceberg.table import StaticTable
 
 from app.evolution.engine.change import Evidence
 from app.evolution.engine.judge import judge
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.iceberg.schema import Schema
 from app.iceberg.table import TableMetadata
 from app.iceberg.types import DateType, StructType, TimestampType
-from app.projection.arrow import read_parquet
 from app.rules import Policy, Severity, Verdict
 from tests.evolution.histories.history import Tally, run, run_seed
 from tests.evolution.histories.refusals import SENTENCES, Refusals
@@ -49,6 +48,7 @@ from tests.evolution.tables import (
     table,
 )
 from tests.projection.lake import StoredFile, plain, write_lake
+from tests.projection.oracle.arrow import read_parquet
 
 SECONDS = 20
 """What the seeds of an ordinary run may take; a few hundred of them fit."""

@@ -24,11 +24,11 @@ from app.catalog.storage_options import check_name
 from app.edge import callers, content_encoding, guard, raw_path
 from app.edge.etags import IfNoneMatch
 from app.errors import BadRequest
-from app.evolution.editing.column_properties import followed
 from app.evolution.editing.operations import parse_operations
 from app.evolution.editing.schema_builder import SchemaBuilder
 from app.evolution.editing.schema_input import wanted_schema
 from app.evolution.engine import policy
+from app.evolution.engine.column_properties import followed
 from app.evolution.engine.readers import honours_initial_default
 from app.iceberg import (
     datetimes,
@@ -171,7 +171,7 @@ GRAMMARS = (
     Grammar("integer property", ("app.metadata.properties",), properties.integer, ("100", "-1")),
     Grammar(
         "column list",
-        ("app.evolution.editing.column_properties", "app.evolution.rules.usage"),
+        ("app.evolution.engine.column_properties", "app.evolution.rules.usage"),
         lambda text: followed({"write.orc.bloom.filter.columns": text}, _BEFORE, _AFTER),
         ("a, b,c",),
     ),

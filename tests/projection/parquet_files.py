@@ -32,7 +32,7 @@ from app.iceberg.types import (
     UnknownType,
     UuidType,
 )
-from app.projection.arrow_types import arrow_schema
+from tests.projection.oracle.arrow_types import arrow_schema
 
 Row = dict[int, Any]
 

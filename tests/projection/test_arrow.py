@@ -14,14 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.errors import UnreadableFile
 from app.iceberg.promotion import promote_value
 from app.iceberg.schema import Schema
 from app.iceberg.types import DecimalType, FixedType, Type, parse_type
-from app.projection.arrow import carry_out, constant, read_parquet
-from app.projection.arrow_types import arrow_type, file_schema
 from app.projection.projection import project
 from tests.iceberg.strategies import VALUED_PRIMITIVES, values
+from tests.projection.oracle.arrow import UnreadableFile, carry_out, constant, read_parquet
+from tests.projection.oracle.arrow_types import arrow_type, file_schema
 from tests.projection.parquet_files import Row, parquet, rows, trees
 from tests.projection.shorthand import field, list_of, map_of, mapping, of, part, struct
 

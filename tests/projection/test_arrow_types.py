@@ -18,9 +18,9 @@ from app.iceberg.types import (
     VariantType,
     parse_type,
 )
-from app.projection.arrow_types import arrow_schema, arrow_type, file_schema
 from app.projection.file_schema import FileField, FileSchema
 from tests.iceberg.strategies import LEAVES, schemas
+from tests.projection.oracle.arrow_types import arrow_schema, arrow_type, file_schema
 from tests.projection.parquet_files import stored_schema
 from tests.projection.shorthand import field, list_of, map_of, of, struct
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from app.iceberg.bounds import to_bytes
 from app.iceberg.promotion import promote_value
 from app.iceberg.types import PrimitiveType, UnknownType, VariantType, parse_type
-from app.projection.bounds import Bounds, decode_bounds
 from tests.iceberg.strategies import values
+from tests.projection.oracle.bounds import Bounds, decode_bounds
 from tests.projection.shorthand import field, list_of, of
 
 PROMOTIONS = [

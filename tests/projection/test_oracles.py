@@ -14,9 +14,9 @@ import pytest
 from pyiceberg.table import StaticTable
 
 from app.iceberg.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
-from app.projection.arrow import read_parquet
 from tests.projection.cases import CASES, Case
 from tests.projection.lake import StoredFile, plain, write_lake
+from tests.projection.oracle.arrow import read_parquet
 from tests.projection.parquet_files import rows
 
 WITH_NAMES = pytest.mark.parametrize("case", CASES, ids=[case.name.replace(" ", "-") for case in CASES])

@@ -7,8 +7,7 @@ import re
 import pytest
 
 from app.errors import NotFound
-from app.evolution.engine.judge import DEFINITION_RULES
-from app.evolution.rules.registry import HEADINGS, RULES, catalogue, manual
+from app.evolution.engine.registry import HEADINGS, RULES, catalogue, manual
 from app.rules import Severity
 from tests.evolution.tables import branch, evolve, field, judged, schema, snapshot, table
 from tests.rules.fixtures import ROOT, expected, found, load, run
@@ -93,9 +92,16 @@ def test_every_fixture_states_its_claim() -> None:
             assert load(code, which)["claim"].endswith("."), (code, which)
 
 
-def test_definition_rules_exist() -> None:
-    """The rules that also hold for schemas not made current are registered codes."""
-    assert set(CODES) >= DEFINITION_RULES
+def _makes_a_schema_current(rule) -> bool:  # type: ignore[no-untyped-def]
+    updates = load(rule.code, "fires").get("updates", [])
+    return [update["action"] for update in updates] == ["add-schema", "set-current-schema"]
+
+
+@pytest.mark.parametrize("code", [rule.code for rule in LIVE if rule.definition and _makes_a_schema_current(rule)])
+def test_rules_about_definitions_hold_for_a_schema_that_is_only_added(code: str) -> None:
+    """What a rule about definitions finds in a schema made current, it finds in one that is added and no more."""
+    fixture = load(code, "fires")
+    assert code in [finding.code for finding in run({**fixture, "updates": fixture["updates"][:1]}).findings]
 
 
 def test_catalogue_lists_every_rule_in_order() -> None:

@@ -11,7 +11,7 @@ from app.api.responses import fails, success
 from app.api.route import StrictRoute
 from app.api.rules.schemas import RuleList, RulePage
 from app.edge.raw_path import decode_segment
-from app.evolution.rules.registry import catalogue, rule_page
+from app.evolution.engine.registry import catalogue, rule_page
 
 router = APIRouter(route_class=StrictRoute, tags=["Rules"])
 

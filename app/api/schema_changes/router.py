@@ -25,10 +25,10 @@ from app.api.schema_changes.schemas import (
 )
 from app.api.shapes import check_identifier
 from app.catalog import schema_changes, schema_history
-from app.catalog.as_json import assessment_json, chapter_json, life_json, plan_json
-from app.catalog.assessments import Assessment
+from app.catalog.dry_run import DryRun, dry_run_json, plan_json
 from app.catalog.metadata_cache import aside
 from app.catalog.rebasing import SchemaChange
+from app.catalog.schema_history import chapter_json, life_json
 from app.errors import BadRequest
 from app.evolution.editing.operations import declare, parse_operations
 from app.evolution.editing.schema_input import is_given, wanted_schema
@@ -110,14 +110,12 @@ async def check(
             request, parse_table_requirements, [] if body.requirements is None else body.requirements, "$.requirements"
         )
         updates = await deps.parsed(request, parse_table_updates, body.updates, "$.updates")
-        return await _assessed(
-            await schema_changes.check_commit(catalog, warehouse, levels, name, requirements, updates)
-        )
+        return await _told(await schema_changes.check_commit(catalog, warehouse, levels, name, requirements, updates))
     if given == ["operations"]:
         operations = await deps.parsed(request, parse_operations, body.operations, "$.operations")
     else:
         operations = (declare(await deps.parsed(request, wanted_schema, raw, "$"), body.match),)
-    return await _assessed(await schema_changes.check_operations(catalog, warehouse, levels, name, operations))
+    return await _told(await schema_changes.check_operations(catalog, warehouse, levels, name, operations))
 
 
 @router.post(
@@ -144,7 +142,7 @@ async def plan(
     any client; `apply` does it with a rebase.
     """
     planned = await schema_changes.plan_change(catalog, warehouse, levels, name, await _change(request, body))
-    out = await aside(_weight(planned.assessment), plan_json, planned.plan, planned.assessment)
+    out = await aside(_weight(planned.dry_run), plan_json, planned.plan, planned.dry_run)
     if planned.plan.required:
         out["clients-without-defaults"] = [
             {
@@ -253,14 +251,14 @@ async def column(
     return life_json(await schema_history.column_life(catalog, warehouse, levels, name, field_id))
 
 
-async def _assessed(assessment: Assessment) -> dict[str, Any]:
-    return await aside(_weight(assessment), assessment_json, assessment)
+async def _told(run: DryRun) -> dict[str, Any]:
+    return await aside(_weight(run), dry_run_json, run)
 
 
-def _weight(assessment: Assessment) -> int:
+def _weight(run: DryRun) -> int:
     """Of putting it in words, as `aside` counts: some microseconds for each change and each reading of one."""
-    change = assessment.change
-    return 0 if change is None else len(change.deltas) * (1 + len(assessment.outlooks)) * 500
+    change = run.change
+    return 0 if change is None else len(change.deltas) * (1 + len(run.reads)) * 500
 
 
 async def _change(request: Request, body: PlanRequest, plan_hash: str | None = None) -> SchemaChange:

@@ -1,7 +1,8 @@
 """An Arrow IPC schema message as Iceberg fields, without Arrow.
 
-A schema message is one small FlatBuffers table (Arrow columnar format: Schema message), and reading it takes less than
-what loading Arrow costs. Types that Iceberg lacks are refused by name; unsigned integers up to 32 bits take the next
+A schema message is one small FlatBuffers table (Arrow columnar format: Schema message). pyarrow does not read it here,
+for it writes out what fields share, and so half a megabyte from a client becomes a gigabyte in the server; the test of
+this file has the case. Types that Iceberg lacks are refused by name; unsigned integers up to 32 bits take the next
 wider type. Field IDs in the metadata of a Parquet-made schema are not taken over: columns are matched by name.
 """
 

@@ -1,9 +1,9 @@
-"""The life of one field ID, as the retained schemas and snapshots of a table tell it."""
+"""The life of one field ID, as the retained schemas and snapshots of a table tell it, and its JSON form."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -118,3 +118,35 @@ def _refs(table: TableMetadata, carrying: frozenset[int]) -> Iterator[str]:
         snapshot = table.snapshots.get(ref.snapshot_id)
         if snapshot is not None and snapshot.schema_id in carrying:
             yield name
+
+
+def biography_json(of: Biography) -> dict[str, Any]:
+    """As decoded JSON, for the API's answers and for the offline command line."""
+    out: dict[str, Any] = {"field-id": of.field_id, "state": of.state}
+    if of.slot is not None:
+        out["definition"] = slot_json(of.slot)
+    out["definitions"] = [{"schema-id": one.schema_id, **slot_json(one.slot)} for one in of.definitions]
+    out["schema-ids"] = list(of.schema_ids)
+    out["snapshots"] = _carriers_json(of.snapshots)
+    out["refs"] = list(of.refs)
+    return out
+
+
+def slot_json(of: Slot) -> dict[str, Any]:
+    """A field's own definition."""
+    out: dict[str, Any] = {"path": of.path, "type": str(of.type), "required": of.required, "position": of.position}
+    if of.parent is not None:
+        out["parent-id"] = of.parent
+    said = {"doc": of.field.doc, "initial-default": of.initial_default, "write-default": of.write_default}
+    return out | {key: value for key, value in said.items() if value is not None}
+
+
+def _carriers_json(of: Carriers) -> dict[str, Any]:
+    out: dict[str, Any] = {"count": of.count}
+    if of.oldest is not None and of.newest is not None:
+        out["oldest"], out["newest"] = _snapshot_json(of.oldest), _snapshot_json(of.newest)
+    return out
+
+
+def _snapshot_json(of: Snapshot) -> dict[str, Any]:
+    return {"snapshot-id": of.snapshot_id, "timestamp-ms": of.timestamp_ms, "schema-id": of.schema_id}

@@ -13,11 +13,11 @@ from typing import Any, Final
 import msgspec
 
 from app.errors import SpecError, ValidationFailed
-from app.evolution.editing import column_properties
 from app.evolution.editing.edit import Touch, edit, missing
-from app.evolution.editing.name_mapping import followed_mapping, names_by_id
 from app.evolution.editing.operations import Operation, RollbackTo
+from app.evolution.engine import column_properties
 from app.evolution.engine.diff import SchemaDiff, Slot, diff
+from app.evolution.engine.name_mapping import followed_mapping, names_by_id
 from app.iceberg.json.codec import encode
 from app.iceberg.name_mapping import (
     NAME_MAPPING_PROPERTY,

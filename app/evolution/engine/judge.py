@@ -15,34 +15,12 @@ from app.evolution.engine.lineage import (
     strange_ends,
 )
 from app.evolution.engine.policy import asks_for_rules
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.iceberg.name_mapping import NAME_MAPPING_PROPERTY
 from app.iceberg.table import TableMetadata
 from app.rules import Fault, Policy, Rule, Severity, Verdict, verdict
 
 _LIVE: Final = tuple(rule for rule in RULES if not rule.retired)
-
-DEFINITION_RULES: Final = frozenset(
-    {
-        "ICE101",
-        "ICE102",
-        "ICE103",
-        "ICE104",
-        "ICE209",
-        "ICE210",
-        "ICE304",
-        "ICE305",
-        "ICE306",
-        "ICE307",
-        "ICE308",
-        "ICE309",
-        "ICE701",
-        "ICE702",
-        "ICE703",
-    }
-)
-"""Rules about IDs and definitions. They also hold for a schema that a commit adds without making it current: it can
-be made current later, when its fields are no news any more."""
 
 _NOTHING: Final = Verdict()
 
@@ -70,7 +48,7 @@ def faults(
     rules = [rule for rule in _LIVE if policy.severity(rule) is not Severity.OFF]
     main = Change(previous, current, before, current.schema, evidence)
     yield from _run(rules, main)
-    definitions = [rule for rule in rules if rule.code in DEFINITION_RULES]
+    definitions = [rule for rule in rules if rule.definition]
     for schema_id in current.schemas:
         if schema_id == current.current_schema_id or (previous is not None and schema_id in previous.schemas):
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.rules import Policy, Severity, Waiver
 
 PROPERTY_PREFIX: Final = "icekeel.rule."

@@ -10,7 +10,7 @@ from app.errors import SpecError
 from app.evolution.engine.change import Change
 from app.evolution.engine.compatibility import Conflict, slot_of
 from app.evolution.engine.diff import Delta, Slot
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.evolution.rules.types import whence
 from app.iceberg.types import (
     GeographyType,
@@ -67,7 +67,7 @@ def initial_default_changed(change: Change) -> Iterator[Fault]:
             )
 
 
-@RULES.rule("ICE304", "default-before-v3", spec="Default values")
+@RULES.rule("ICE304", "default-before-v3", spec="Default values", definition=True)
 def default_before_v3(change: Change) -> Iterator[Fault]:
     """A field gets a default in a table whose format version has none.
 
@@ -104,7 +104,7 @@ def default_before_v3(change: Change) -> Iterator[Fault]:
             )
 
 
-@RULES.rule("ICE305", "default-on-null-only-type", spec="Default values", floor=True)
+@RULES.rule("ICE305", "default-on-null-only-type", spec="Default values", floor=True, definition=True)
 def default_on_null_only_type(change: Change) -> Iterator[Fault]:
     """A column of type unknown, variant, geometry or geography has a default that is not null.
 
@@ -134,7 +134,7 @@ def default_on_null_only_type(change: Change) -> Iterator[Fault]:
                 )
 
 
-@RULES.rule("ICE306", "default-of-wrong-type", spec="JSON single-value serialization", floor=True)
+@RULES.rule("ICE306", "default-of-wrong-type", spec="JSON single-value serialization", floor=True, definition=True)
 def default_of_wrong_type(change: Change) -> Iterator[Fault]:
     """A default is no value of the column's type.
 
@@ -170,7 +170,7 @@ def default_of_wrong_type(change: Change) -> Iterator[Fault]:
                 )
 
 
-@RULES.rule("ICE307", "nested-default", spec="Default values")
+@RULES.rule("ICE307", "nested-default", spec="Default values", definition=True)
 def nested_default(change: Change) -> Iterator[Fault]:
     """A struct, list or map has a default that is not null.
 
@@ -203,7 +203,7 @@ def nested_default(change: Change) -> Iterator[Fault]:
                 )
 
 
-@RULES.rule("ICE308", "struct-default-with-values", spec="Default values", floor=True)
+@RULES.rule("ICE308", "struct-default-with-values", spec="Default values", floor=True, definition=True)
 def struct_default_with_values(change: Change) -> Iterator[Fault]:
     """The default of a struct holds values for its fields.
 
@@ -232,7 +232,7 @@ def struct_default_with_values(change: Change) -> Iterator[Fault]:
                 )
 
 
-@RULES.rule("ICE309", "struct-default-incomplete", spec="Default values", floor=True)
+@RULES.rule("ICE309", "struct-default-incomplete", spec="Default values", floor=True, definition=True)
 def struct_default_incomplete(change: Change) -> Iterator[Fault]:
     """A struct defaults to `{}` but one of its required fields has no default to fill it with.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.evolution.engine.change import Change
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.iceberg.primitives import MAX_DECIMAL_PRECISION
 from app.iceberg.types import DecimalType, FixedType, StructType, Type
 from app.rules import Fault, Severity
 
 
-@RULES.rule("ICE210", "type-without-storage", spec="Primitive Types")
+@RULES.rule("ICE210", "type-without-storage", spec="Primitive Types", definition=True)
 def type_without_storage(change: Change) -> Iterator[Fault]:
     """A type has no place in a data file: fixed[0], or a decimal with more digits after the point than digits.
 

@@ -8,7 +8,7 @@ from typing import Final
 from app.evolution.engine.change import Change
 from app.evolution.engine.diff import describe
 from app.evolution.engine.incomplete_history import unsettled
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.rules import Fault, Severity
 
 HIGHEST_FIELD_ID: Final = 2147483447
@@ -17,7 +17,7 @@ HIGHEST_FIELD_ID: Final = 2147483447
 WIDE_GAP: Final = 1_000_000
 
 
-@RULES.rule("ICE101", "reserved-field-id", spec="Reserved Field IDs")
+@RULES.rule("ICE101", "reserved-field-id", spec="Reserved Field IDs", definition=True)
 def reserved_field_id(change: Change) -> Iterator[Fault]:
     """A field takes an ID from the range that is reserved for metadata columns.
 
@@ -45,7 +45,7 @@ def reserved_field_id(change: Change) -> Iterator[Fault]:
             )
 
 
-@RULES.rule("ICE102", "non-positive-field-id", spec="Schemas and Data Types")
+@RULES.rule("ICE102", "non-positive-field-id", spec="Schemas and Data Types", definition=True)
 def non_positive_field_id(change: Change) -> Iterator[Fault]:
     """A field has an ID of zero or below.
 
@@ -72,7 +72,7 @@ def non_positive_field_id(change: Change) -> Iterator[Fault]:
             )
 
 
-@RULES.rule("ICE103", "field-id-of-another-column", spec="Schema Evolution")
+@RULES.rule("ICE103", "field-id-of-another-column", spec="Schema Evolution", definition=True)
 def field_id_of_another_column(change: Change) -> Iterator[Fault]:
     """A new column takes the ID of a dropped column that was something else.
 
@@ -107,7 +107,7 @@ def field_id_of_another_column(change: Change) -> Iterator[Fault]:
         )
 
 
-@RULES.rule("ICE104", "retired-field-id", spec="Schema Evolution")
+@RULES.rule("ICE104", "retired-field-id", spec="Schema Evolution", definition=True)
 def retired_field_id(change: Change) -> Iterator[Fault]:
     """A new column takes an ID that the table gave out before, to a column that no retained schema remembers.
 

@@ -8,7 +8,7 @@ from typing import Final
 from app.evolution.engine.change import Change
 from app.evolution.engine.diff import Slot
 from app.evolution.engine.lineage import retained_schema_id
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.iceberg.types import NestedField
 from app.rules import Fault, Severity
 

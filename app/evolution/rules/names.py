@@ -8,7 +8,7 @@ from typing import Final
 from app.errors import ValidationFailed
 from app.evolution.engine.change import Change
 from app.evolution.engine.diff import Delta, Slot
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.iceberg.partition import PartitionSpec, check_partition_names
 from app.iceberg.types import NestedField, StructType
 from app.rules import Fault, Severity
@@ -19,7 +19,7 @@ METADATA_COLUMNS: Final = frozenset(
 """Columns that engines add to every table."""
 
 
-@RULES.rule("ICE701", "metadata-column-name", spec="Reserved Field IDs")
+@RULES.rule("ICE701", "metadata-column-name", spec="Reserved Field IDs", definition=True)
 def metadata_column_name(change: Change) -> Iterator[Fault]:
     """A column has the name of a metadata column.
 
@@ -47,7 +47,7 @@ def metadata_column_name(change: Change) -> Iterator[Fault]:
             )
 
 
-@RULES.rule("ICE702", "names-equal-but-for-case", spec="Schemas and Data Types", default=Severity.WARN)
+@RULES.rule("ICE702", "names-equal-but-for-case", spec="Schemas and Data Types", default=Severity.WARN, definition=True)
 def names_equal_but_for_case(change: Change) -> Iterator[Fault]:
     """Two fields of one struct have names that differ only in upper and lower case.
 
@@ -85,7 +85,7 @@ def names_equal_but_for_case(change: Change) -> Iterator[Fault]:
             )
 
 
-@RULES.rule("ICE703", "empty-field-name", spec="Nested Types")
+@RULES.rule("ICE703", "empty-field-name", spec="Nested Types", definition=True)
 def empty_field_name(change: Change) -> Iterator[Fault]:
     """A field has an empty name.
 

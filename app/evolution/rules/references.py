@@ -9,7 +9,7 @@ from app.evolution.engine.change import Arrival, Change
 from app.evolution.engine.compatibility import Pair
 from app.evolution.engine.incomplete_history import Doubt, strange
 from app.evolution.engine.lineage import retained_schema_id
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.evolution.rules.retained_specs import unfit
 from app.iceberg.partition import PartitionSpec, check_partition_names, check_spec
 from app.iceberg.sort import SortOrder, check_order

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from app.errors import ValidationFailed
 from app.evolution.engine.change import Change
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.iceberg.partition import PartitionField, PartitionSpec, check_retained_spec
 from app.iceberg.schema import Schema
 from app.rules import Fault

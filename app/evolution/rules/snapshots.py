@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.evolution.engine.change import Change
+from app.evolution.engine.registry import RULES
 from app.evolution.engine.snapshot_readability import UnreadableSnapshot, burdens
-from app.evolution.rules.registry import RULES
 from app.rules import Fault
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from app.evolution.engine.change import Change
 from app.evolution.engine.compatibility import Conflict
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.evolution.rules.types import whence
 from app.iceberg.types import ListType, MapType, StructType, Type
 from app.rules import Fault

@@ -14,7 +14,7 @@ from app.evolution.engine.promotion import (
     promotable,
     wider_type,
 )
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.iceberg.types import (
     DateType,
     DecimalType,
@@ -286,7 +286,7 @@ def promotion_changes_sort_values(change: Change) -> Iterator[Fault]:
                     )
 
 
-@RULES.rule("ICE209", "type-before-its-version", spec="Primitive Types", floor=True)
+@RULES.rule("ICE209", "type-before-its-version", spec="Primitive Types", floor=True, definition=True)
 def type_before_its_version(change: Change) -> Iterator[Fault]:
     """A type is used in a table whose format version does not have it.
 

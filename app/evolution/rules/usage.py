@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from app.errors import SpecError
-from app.evolution.editing.column_properties import COLUMN_LISTS, PER_COLUMN
-from app.evolution.editing.name_mapping import moved_names, names_by_id
 from app.evolution.engine.change import Change
+from app.evolution.engine.column_properties import COLUMN_LISTS, PER_COLUMN
 from app.evolution.engine.diff import Slot
+from app.evolution.engine.name_mapping import moved_names, names_by_id
 from app.evolution.engine.policy import misspelt
 from app.evolution.engine.promotion import promotable
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.iceberg.name_mapping import NAME_MAPPING_PROPERTY, NameMapping, parse_name_mapping
 from app.iceberg.types import DateType, TimestampNsType, TimestamptzNsType
 from app.rules import Fault, Severity

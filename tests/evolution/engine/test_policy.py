@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.evolution.engine.policy import effective, misspelt, policy_from
-from app.evolution.rules.registry import RULES
+from app.evolution.engine.registry import RULES
 from app.rules import Policy, Severity
 
 

@@ -13,9 +13,9 @@ from app.iceberg.json.codec import encode
 from app.iceberg.partition import PartitionSpec
 from app.iceberg.schema import Schema, schema_to_json
 from app.iceberg.types import NestedField
-from app.projection.arrow import read_parquet
-from app.projection.bounds import decode_bounds
 from tests.evolution.histories.truth import BROKEN, DataFile, Published, expect, widened
+from tests.projection.oracle.arrow import read_parquet
+from tests.projection.oracle.bounds import decode_bounds
 from tests.projection.parquet_files import Row, rows
 
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
-from app.errors import UnreadableFile
+from app.errors import IcekeelError
 from app.iceberg.name_mapping import NameMapping
 from app.iceberg.schema import Schema
 from app.iceberg.types import (
@@ -22,7 +22,6 @@ from app.iceberg.types import (
     UnknownType,
     UuidType,
 )
-from app.projection.arrow_types import arrow_schema, arrow_type, file_schema
 from app.projection.projection import (
     Column,
     Constant,
@@ -31,8 +30,13 @@ from app.projection.projection import (
     Projection,
     project,
 )
+from tests.projection.oracle.arrow_types import arrow_schema, arrow_type, file_schema
 
 _NO_PARTITION: Final[Mapping[int, PartitionValue]] = {}
+
+
+class UnreadableFile(IcekeelError):
+    """A data file cannot be read under the requested schema."""
 
 
 def read_parquet(

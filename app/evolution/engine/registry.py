@@ -1,4 +1,4 @@
-"""The rules about a change of a table, by code, and their manual pages."""
+"""The rules about a change of a table, by code, and their manual pages; `app.evolution.rules` registers them here."""
 
 from __future__ import annotations
 

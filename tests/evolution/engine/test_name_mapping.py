@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.evolution.editing.name_mapping import moved_names
 from app.evolution.editing.operations import parse_operations
 from app.evolution.editing.plan import plan
 from app.evolution.engine.change import Evidence
 from app.evolution.engine.judge import judge
+from app.evolution.engine.name_mapping import moved_names
 from app.iceberg.name_mapping import NAME_MAPPING_PROPERTY, MappedField, NameMapping
 from app.iceberg.table import TableMetadata
 from app.metadata.tables import apply

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.catalog.assessments import assess, changes
-from app.catalog.outlook import Reading, outlook
+from app.catalog.dry_run import ColumnRead, changes, dry_run, reads_by_schema
 from app.evolution.editing.operations import parse_operations
 from app.evolution.editing.plan import plan
 from app.evolution.engine.diff import diff
@@ -21,11 +20,11 @@ def held(**more: Any) -> TableMetadata:
     return table(OLD, NEW, snapshots=[snapshot(1, 0), snapshot(2, 1, parent=1)], refs={"main": branch(2)}, **more)
 
 
-def readings(base: TableMetadata, *operations: Json) -> dict[int, dict[str, Reading]]:
+def readings(base: TableMetadata, *operations: Json) -> dict[int, dict[str, ColumnRead]]:
     """By schema id and path."""
     made = plan(base, parse_operations(list(operations)))
-    found = outlook(base, made.schema, diff(base.schema, made.schema, last_column_id=base.last_column_id))
-    return {one.schema_id: {reading.slot.path: reading for reading in one.readings} for one in found}
+    found = reads_by_schema(base, made.schema, diff(base.schema, made.schema, last_column_id=base.last_column_id))
+    return {one.schema_id: {read.slot.path: read for read in one.columns} for one in found}
 
 
 def test_a_new_column_reads_as_null_everywhere() -> None:
@@ -75,7 +74,7 @@ def test_snapshots_of_each_schema_are_counted() -> None:
     """With none, there may be no such file."""
     base = held()
     made = plan(base, parse_operations([{"op": "add", "path": "note", "type": "string"}]))
-    found = outlook(base, made.schema, made.changes)
+    found = reads_by_schema(base, made.schema, made.changes)
     assert [(one.schema_id, one.snapshots) for one in found] == [(0, 1), (1, 1)]
 
 
@@ -86,4 +85,4 @@ def test_the_difference_names_what_becomes_another() -> None:
     assert changes(base, after) == {
         "current-schema-id": (1, 2), "schemas": ([0, 1], [0, 1, 2]), "properties": ({}, {"a": "b"}),
     }  # fmt: skip
-    assert assess(base, None, base, ()).changed == {}
+    assert dry_run(base, None, base, ()).changed == {}
