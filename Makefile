@@ -17,7 +17,7 @@ LOCKS := runtime build test lint spark spark-pypi
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install serve test lint format engines bench openapi sql lock build clean
+.PHONY: help install serve test lint format engines bench openapi lock build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -50,9 +50,6 @@ bench: $(VENV)/.test ## measure the server (FULL=1: beside its peers; BENCH=judg
 
 openapi: install ## write the OpenAPI documents again
 	$(BIN)/icekeel openapi > openapi/icekeel.json
-
-sql: install ## compile the SQL statements and the tables of an empty SQLite database again
-	$(BIN)/python -m app.store.compiling
 
 lock: $(VENV)/.lint ## resolve the lock files of requirements/ again, newest versions that fit
 	$(LOCK) pyproject.toml -o requirements/runtime.lock

@@ -1,10 +1,9 @@
 """SQL behind `ports.Store`: two adapters, one set of statements, one contract suite.
 
-- `schema.py` holds the tables and `expressions/` the statements, as SQLAlchemy Core; `compiling.py` compiles them ahead
-  of time into `compiled/` (`make sql` after every change). Servers read that and hand the SQL straight to sqlite3 and
-  asyncpg: a quarter of the CPU of a request, and half of a start. SQLAlchemy itself is loaded for migrations alone.
-- One file per noun holds how its operations are carried out, as programs without I/O (`program.py`); `sql_store.py`
-  holds every read; the adapters bring connections, transactions and what their failures mean.
+- `schema.py` holds the tables as SQLAlchemy Core. One file per noun holds its statements and, as programs without I/O
+  (`program.py`), how its operations are carried out; `sql_store.py` holds every read.
+- The adapters bring connections, transactions and what their failures mean. They run the statements on sqlite3 and
+  asyncpg, compiled once (`statements.py`): a quarter of the CPU of a request through an engine.
 """
 
 from __future__ import annotations

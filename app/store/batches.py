@@ -1,7 +1,8 @@
-"""What PostgreSQL does for many callers in one statement: read pointers and rows, and swap.
+"""What PostgreSQL does in one statement: reads for many callers, and a whole commit of one table.
 
-A commit of one table whose unit is a swap with journal entries, and perhaps an idempotency key, is one statement that
-is its own transaction. Swaps of different tables share one; each of them happens or not whatever becomes of the others.
+A unit that is a swap with journal entries, and perhaps an idempotency key, is one statement that is its own
+transaction: one round trip instead of four. Many reads share one; each parameter is a list, with one entry for each
+reader, and an answer names the readers it is about by their ordinals, which count from one.
 """
 
 from __future__ import annotations
@@ -9,44 +10,96 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from app.ports import AppendJournal, Pointer, RecordKey, SwapTabular, Tabular, WriteOp
-from app.store import journals, keys
-from app.store.program import Params, Row, Statement
-from app.store.tabulars import SWAP, swap_params, tabular_of
+from sqlalchemy import BigInteger, Text, cast, column, func, literal_column, select, types
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.sql.expression import Select, TableValuedAlias
+from sqlalchemy.types import TypeEngine
 
-WAREHOUSES: Final = Statement("batches.WAREHOUSES")
-POINTERS: Final = Statement("batches.POINTERS")
-TABULARS: Final = Statement("batches.TABULARS")
-SWAPS: Final = Statement("batches.SWAPS")
-NOTED_SWAPS: Final = Statement("batches.NOTED_SWAPS")
-NOTED_SWAP: Final = Statement("batches.NOTED_SWAP")
-KEYED_SWAP: Final = Statement("batches.KEYED_SWAP")
+from app.ports import AppendJournal, Pointer, RecordKey, SwapTabular, Tabular, WriteOp
+from app.store import journals, keys, tabulars, warehouses
+from app.store.program import Row
+from app.store.schema import idempotency_key, journal, namespace, tabular, warehouse
+from app.store.statements import Params, Statement, param
+from app.store.tabulars import COLUMNS, JOINED, SWAP, swap_params, tabular_of
+
+Columns = dict[str, TypeEngine[Any]]
+
+
+def _list(values: Any, kind: TypeEngine[Any]) -> Any:
+    texts = cast(values, types.ARRAY(Text))
+    return texts if isinstance(kind, Text) else cast(texts, types.ARRAY(kind))
+
+
+def _listed(name: str, columns: Columns, prefix: str = "") -> TableValuedAlias:
+    """The lists side by side as rows, with their ordinal.
+
+    Every list comes as text: lists of numbers would make the driver look their type up first on each new connection,
+    and change a session setting while it does.
+    """
+    lists = [_list(param(prefix + each), kind) for each, kind in columns.items()]
+    typed = [column(each, kind) for each, kind in columns.items()]
+    return func.unnest(*lists).table_valued(*typed, with_ordinality="ordinal").render_derived(name=name)
+
+
+_ASKED = _listed("asked", {"warehouses": Text(), "paths": Text(), "names": Text()})
+
+
+def _each(*columns: Any) -> Select[Any]:
+    """One look-up for each member, by index: with OFFSET the planner cannot turn it into a join of whole tables."""
+    found = (
+        select(*columns)
+        .select_from(JOINED)
+        .where(
+            namespace.c.warehouse == _ASKED.c.warehouses,
+            namespace.c.path == _ASKED.c.paths,
+            tabular.c.name == _ASKED.c.names,
+        )
+        .offset(literal_column("0"))
+        .lateral("found")
+    )
+    return select(_ASKED.c.ordinal, *found.c).select_from(_ASKED.join(found, literal_column("true")))
+
+
+WAREHOUSES: Final = Statement(
+    select(*warehouses.COLUMNS).where(warehouse.c.name == func.any(cast(param("names"), types.ARRAY(Text))))
+)
+POINTERS: Final = Statement(_each(tabular.c.tabular_id, tabular.c.kind, tabular.c.uuid, tabular.c.metadata_location))
+TABULARS: Final = Statement(_each(*COLUMNS))
+_JOURNAL: Final[Columns] = {
+    "at_ms": BigInteger(),
+    "warehouse": Text(),
+    "path": Text(),
+    "table_uuid": Text(),
+    "payload": Text(),
+}
+_note = _listed("note", _JOURNAL, "note_")
+
+
+_one = tabulars.swap_in_place.returning(tabular.c.tabular_id).cte("swapped")
+_stored = ["namespace_path" if name == "path" else name for name in _JOURNAL]
+_entries = select(*(_note.c[name] for name in _JOURNAL)).select_from(_note.join(_one, literal_column("true")))
+# In the order they are given, and only with the swap.
+_noted = insert(journal).inline().from_select(_stored, _entries.order_by(_note.c.ordinal)).cte("noted")
+NOTED_SWAP: Final = Statement(select(literal_column("1")).select_from(_one).add_cte(_noted))
+"""A swap with its journal entries."""
+_typed_record = select(*(cast(value, idempotency_key.c[name].type) for name, value in keys.record_values.items()))
+_recorded = (
+    keys.over_expired(
+        insert(idempotency_key).inline().from_select(list(keys.record_values), _typed_record.select_from(_one))
+    )
+    .returning(idempotency_key.c.key)
+    .cte("recorded")
+)
+KEYED_SWAP: Final = Statement(
+    select(literal_column("1").op("/")(select(func.count()).select_from(_recorded).scalar_subquery()))
+    .select_from(_one)
+    .add_cte(_noted)
+)
+"""A swap with its journal entries and its idempotency key. A key in use divides by zero, and so undoes all."""
+
 
 Place = tuple[str, str, str]
 """Warehouse, path and name of a table or view."""
-
-
-class LoneSwap:
-    """A unit that swaps one table and keeps its roots. Two of them are never the same."""
-
-    __slots__ = ("entries", "op", "record")
-
-    def __init__(self, op: SwapTabular, entries: Sequence[AppendJournal], record: RecordKey | None) -> None:
-        self.op = op
-        self.entries = entries
-        self.record = record
-
-    @classmethod
-    def of(cls, unit: Sequence[WriteOp]) -> LoneSwap | None:
-        """The unit as a lone swap; None if it is more than that."""
-        swaps = [op for op in unit if isinstance(op, SwapTabular)]
-        records = [op for op in unit if isinstance(op, RecordKey)]
-        entries = [op for op in unit if isinstance(op, AppendJournal)]
-        if len(swaps) != 1 or swaps[0].roots is not None or len(records) > 1:
-            return None
-        if len(swaps) + len(records) + len(entries) != len(unit):
-            return None
-        return cls(swaps[0], entries, records[0] if records else None)
 
 
 def places(asked: Iterable[Place]) -> Params:
@@ -62,24 +115,21 @@ def tabulars_at(asked: Sequence[Place], rows: Iterable[Row]) -> Mapping[Place, T
     return {asked[row[0] - 1]: tabular_of(row[1:]) for row in rows}
 
 
-def call_of(swaps: Sequence[LoneSwap]) -> tuple[Statement, Params]:
-    """The statement that makes all these swaps, or the one with a key. Rows are the ordinals, from 1, of those made;
-    SWAP alone has none and tells how many."""
-    notes = _notes(swaps)
-    members = [swap_params(swap.op) for swap in swaps]
-    if len(swaps) > 1:
-        lists = {name: _texts(member[name] for member in members) for name in members[0]}
-        return (NOTED_SWAPS, {**lists, **notes}) if notes["note_swap"] else (SWAPS, lists)
-    (only,) = swaps
-    if only.record is not None:
-        return KEYED_SWAP, {**members[0], **notes, **keys.record_params(only.record)}
-    return (NOTED_SWAP, {**members[0], **notes}) if only.entries else (SWAP, members[0])
-
-
-def _notes(swaps: Sequence[LoneSwap]) -> dict[str, Any]:
-    noted = [(at, journals.entry_params(op)) for at, swap in enumerate(swaps, 1) for op in swap.entries]
-    lists = {f"note_{name}": _texts(entry[name] for _, entry in noted) for name in journals.ENTRY}
-    return {"note_swap": _texts(at for at, _ in noted), **lists}
+def one_trip(unit: Sequence[WriteOp]) -> tuple[Statement, Params] | None:
+    """The statement that carries out a unit which swaps one table and keeps its roots; None if the unit is more."""
+    swaps = [op for op in unit if isinstance(op, SwapTabular)]
+    records = [op for op in unit if isinstance(op, RecordKey)]
+    entries = [op for op in unit if isinstance(op, AppendJournal)]
+    if len(swaps) != 1 or swaps[0].roots is not None or len(records) > 1:
+        return None
+    if len(swaps) + len(records) + len(entries) != len(unit):
+        return None
+    params = swap_params(swaps[0])
+    if not (entries or records):
+        return SWAP, params
+    noted = [journals.entry_params(op) for op in entries]
+    params = {**params, **{f"note_{name}": _texts(entry[name] for entry in noted) for name in journals.ENTRY}}
+    return (KEYED_SWAP, {**params, **keys.record_params(records[0])}) if records else (NOTED_SWAP, params)
 
 
 def _texts(values: Iterable[object]) -> list[str | None]:

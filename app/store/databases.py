@@ -1,8 +1,6 @@
 """What schema a database stands at, and how it gets to this server's.
 
-Drivers and Alembic are loaded only where they are used. Alembic with SQLAlchemy costs a second and 40 MB: a server on a
-current database never needs it, nor does the first start on SQLite, which runs a script that was made from the
-migrations ahead of time.
+Drivers and Alembic are loaded only where they are used: a server on a current database needs no Alembic.
 """
 
 from __future__ import annotations
@@ -15,9 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.errors import Unavailable
-from app.store.program import COMPILED
 from app.store.revisions import SchemaState, require_current, state_of
-from app.store.sqlite_files import create_file, is_blank, open_reader, open_writer, revision, upgrade_lock
+from app.store.sqlite_files import create_file, open_reader, revision, upgrade_lock
 from app.store.urls import SqliteUrl, parse
 
 _READ_WAIT_S: Final = 30.0
@@ -53,22 +50,7 @@ def prepare_sqlite(path: Path, target: str = "head") -> None:
             require_current(state.current)
         if target == "head" and state.status == "current":
             return
-        if target == "head" and state.status == "empty" and _fill(path):
-            return
         _migrations().migrate_sqlite(path, target)
-
-
-def _fill(path: Path) -> bool:
-    """Make all tables in one transaction; False for a file that has some already. Call under `upgrade_lock`."""
-    try:
-        with closing(open_writer(path)) as connection:
-            if not is_blank(connection):
-                return False
-            script = (COMPILED / "sqlite.sql").read_text()
-            connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nCOMMIT;")
-    except sqlite3.Error as error:
-        raise Unavailable(f"The tables cannot be made in the database file {path}: {error}") from error
-    return True
 
 
 def _migrations() -> Any:

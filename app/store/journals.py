@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, Final
 
 import msgspec
+from sqlalchemy import insert, or_, select
 
 from app.events import AnyEvent
 from app.ports import AppendJournal, JournalEntry, Levels
 from app.store.paths import SEPARATOR, below
-from app.store.program import Call, Params, Program, Row, Statement
+from app.store.program import Call, Program, Row
+from app.store.schema import journal
+from app.store.statements import Params, Statement, param
 
 _events = msgspec.json.Decoder(AnyEvent)
-# By what is asked for: (table, warehouse, namespace).
-_QUERIES: Final = {
-    (False, False, False): Statement("journals.NEWEST.all"),
-    (True, False, False): Statement("journals.NEWEST.table"),
-    (False, True, False): Statement("journals.NEWEST.warehouse"),
-    (False, False, True): Statement("journals.NEWEST.namespace"),
-    (True, True, False): Statement("journals.NEWEST.table+warehouse"),
-    (True, False, True): Statement("journals.NEWEST.table+namespace"),
-    (False, True, True): Statement("journals.NEWEST.warehouse+namespace"),
-    (True, True, True): Statement("journals.NEWEST.table+warehouse+namespace"),
-}
-_INSERT: Final = Statement("journals.INSERT")
+_OF_TABLE = journal.c.table_uuid == param("table_uuid")
+_OF_WAREHOUSE = journal.c.warehouse == param("warehouse")
+_OF_NAMESPACE: Any = or_(
+    journal.c.namespace_path == param("path"),
+    (journal.c.namespace_path >= param("below_from")) & (journal.c.namespace_path < param("below_to")),
+)
+
+
+def _newest_first(*asked: bool) -> Statement:
+    where = [clause for clause, wanted in zip((_OF_TABLE, _OF_WAREHOUSE, _OF_NAMESPACE), asked, strict=True) if wanted]
+    return Statement(
+        select(journal.c.entry_id, journal.c.payload)
+        .where(journal.c.entry_id < param("before_id"), *where)
+        .order_by(journal.c.entry_id.desc())
+        .limit(param("limit"))
+    )
+
+
+# One statement for each combination of what is asked for: (table, warehouse, namespace).
+_QUERIES: Final = {asked: _newest_first(*asked) for asked in product((False, True), repeat=3)}
+_INSERT: Final = Statement(
+    insert(journal)
+    .inline()
+    .values(
+        at_ms=param("at_ms"),
+        warehouse=param("warehouse"),
+        namespace_path=param("path"),
+        table_uuid=param("table_uuid"),
+        payload=param("payload"),
+    )
+)
+
 _NO_BOUND: Final = 2**63 - 1
 
 

@@ -2,15 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
+
+from sqlalchemy import delete, select
 
 from app.errors import KeyAlreadyUsed
 from app.ports import KeyRecord, RecordKey
-from app.store.program import Call, Params, Program, Row, Statement
+from app.store.program import Call, Program, Row
+from app.store.schema import idempotency_key
+from app.store.statements import DialectInsert, Params, Statement, param
 
-ONE: Final = Statement("keys.ONE")
-_RECORD: Final = Statement("keys.RECORD")
-_EXPIRE: Final = Statement("keys.EXPIRE")
+ONE: Final = Statement(
+    select(
+        idempotency_key.c.key,
+        idempotency_key.c.warehouse,
+        idempotency_key.c.fingerprint,
+        idempotency_key.c.status,
+        idempotency_key.c.outcome,
+        idempotency_key.c.created_at_ms,
+        idempotency_key.c.expires_at_ms,
+    ).where(
+        idempotency_key.c.warehouse == param("warehouse"),
+        idempotency_key.c.key == param("key"),
+        idempotency_key.c.expires_at_ms > param("now_ms"),
+    )
+)
+record_values: Final = {
+    "warehouse": param("warehouse"),
+    "key": param("key"),
+    "fingerprint": param("fingerprint"),
+    "status": param("status"),
+    "outcome": param("outcome"),
+    "created_at_ms": param("created_at_ms"),
+    "expires_at_ms": param("expires_at_ms"),
+}
+
+
+def over_expired(statement: Any) -> Any:
+    """The INSERT of a record, or the overwriting of one that had expired when this one was made."""
+    changed = ("fingerprint", "status", "outcome", "created_at_ms", "expires_at_ms")
+    return statement.on_conflict_do_update(
+        index_elements=list(idempotency_key.primary_key.columns),
+        set_={name: statement.excluded[name] for name in changed},
+        where=idempotency_key.c.expires_at_ms <= statement.excluded.created_at_ms,
+    )
+
+
+def _record(insert: DialectInsert) -> Any:
+    return over_expired(insert(idempotency_key).inline().values(**record_values))
+
+
+_RECORD: Final = Statement(_record)
+_EXPIRE: Final = Statement(delete(idempotency_key).where(idempotency_key.c.expires_at_ms <= param("now_ms")))
 
 
 def key_of(row: Row) -> KeyRecord:

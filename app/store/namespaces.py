@@ -4,24 +4,80 @@ from __future__ import annotations
 
 from typing import Final
 
+from sqlalchemy import delete, insert, literal_column, select, update
+from sqlalchemy.sql.expression import ColumnElement
+
 from app.errors import AlreadyExists, NamespaceNotEmpty, NoSuchNamespace, NoSuchWarehouse, dotted
 from app.ports import CreateNamespace, DropNamespace, Namespace, UpdateNamespace
 from app.store.json_text import decode_map, encode
 from app.store.paths import levels_of, parent_of, path_of
 from app.store.policies import forget_namespace
-from app.store.program import Call, Program, Row, Statement
+from app.store.program import Call, Program, Row
+from app.store.schema import namespace, tabular, warehouse
+from app.store.statements import Statement, param
 
-ONE: Final = Statement("namespaces.ONE")
-TOP_LEVEL: Final = Statement("namespaces.TOP_LEVEL")
-CHILDREN: Final = Statement("namespaces.CHILDREN")
-_BEFORE_CREATE: Final = Statement("namespaces.BEFORE_CREATE")
-_INSERT: Final = Statement("namespaces.INSERT")
-_HOLD_PROPERTIES: Final = Statement("namespaces.HOLD_PROPERTIES")
-_SET_PROPERTIES: Final = Statement("namespaces.SET_PROPERTIES")
-_HOLD: Final = Statement("namespaces.HOLD")
-_FIRST_TABULAR: Final = Statement("namespaces.FIRST_TABULAR")
-_FIRST_CHILD: Final = Statement("namespaces.FIRST_CHILD")
-_DELETE: Final = Statement("namespaces.DELETE")
+_AT = (namespace.c.warehouse == param("warehouse"), namespace.c.path == param("path"))
+ONE: Final = Statement(
+    select(namespace.c.namespace_id, namespace.c.warehouse, namespace.c.path, namespace.c.properties).where(*_AT)
+)
+
+
+def _children(under: ColumnElement[bool]) -> Statement:
+    return Statement(
+        select(namespace.c.path)
+        .where(namespace.c.warehouse == param("warehouse"), under, namespace.c.path > param("after"))
+        .order_by(namespace.c.path)
+        .limit(param("limit"))
+    )
+
+
+# Two statements, because neither database uses an index for one comparison that matches null and text alike.
+TOP_LEVEL: Final = _children(namespace.c.parent.is_(None))
+CHILDREN: Final = _children(namespace.c.parent == param("parent"))
+_OTHER = namespace.alias("other")
+_BEFORE_CREATE: Final = Statement(
+    select(
+        select(namespace.c.namespace_id).where(*_AT).scalar_subquery(),
+        select(_OTHER.c.namespace_id)
+        .where(_OTHER.c.warehouse == param("warehouse"), _OTHER.c.path == param("parent"))
+        .scalar_subquery(),
+    ).where(warehouse.c.name == param("warehouse"))
+)
+_INSERT: Final = Statement(
+    insert(namespace)
+    .inline()
+    .values(
+        warehouse=param("warehouse"),
+        path=param("path"),
+        parent=param("parent"),
+        properties=param("properties"),
+        created_at_ms=param("now_ms"),
+        updated_at_ms=param("now_ms"),
+    )
+)
+_HOLD_PROPERTIES: Final = Statement(
+    select(namespace.c.namespace_id, namespace.c.properties).where(*_AT).with_for_update(key_share=True)
+)
+_SET_PROPERTIES: Final = Statement(
+    update(namespace)
+    .where(namespace.c.namespace_id == param("id"))
+    .values(properties=param("properties"), updated_at_ms=param("now_ms"))
+)
+# The row lock waits for creations in flight, which hold a key share on it: what they made is then seen below.
+_HOLD: Final = Statement(select(namespace.c.namespace_id).where(*_AT).with_for_update())
+_FIRST_TABULAR: Final = Statement(
+    select(tabular.c.kind, tabular.c.name)
+    .where(tabular.c.namespace_id == param("id"))
+    .order_by(tabular.c.name)
+    .limit(literal_column("1"))
+)
+_FIRST_CHILD: Final = Statement(
+    select(namespace.c.path)
+    .where(namespace.c.warehouse == param("warehouse"), namespace.c.parent == param("path"))
+    .order_by(namespace.c.path)
+    .limit(literal_column("1"))
+)
+_DELETE: Final = Statement(delete(namespace).where(namespace.c.namespace_id == param("id")))
 
 
 def namespace_of(row: Row) -> Namespace:

@@ -5,17 +5,58 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from sqlalchemy import or_, select
+
 from app.errors import ValidationFailed, dotted
 from app.store.paths import ancestors, descendants, levels_of
-from app.store.program import Call, Program, Row, Statement
+from app.store.program import Call, Program, Row
+from app.store.schema import namespace, tabular, tabular_root
+from app.store.statements import Statement, param
 
 ANCESTORS: Final = 16
 """Locations asked for in one statement; deeper paths take several."""
 
-AT_OR_ABOVE: Final = Statement("tabulars.AT_OR_ABOVE")
-BELOW: Final = Statement("tabulars.BELOW")
-ROOTS_AT_OR_ABOVE: Final = Statement("tabulars.ROOTS_AT_OR_ABOVE")
-ROOTS_BELOW: Final = Statement("tabulars.ROOTS_BELOW")
+_PATH = select(namespace.c.path).where(namespace.c.namespace_id == tabular.c.namespace_id).scalar_subquery()
+_OVERLAP = (tabular.c.warehouse, _PATH, tabular.c.name, tabular.c.kind, tabular.c.location)
+_OTHERS = tabular.c.tabular_id != param("besides")
+AT_OR_ABOVE: Final = Statement(
+    select(*_OVERLAP).where(
+        _OTHERS,
+        or_(*(tabular.c.location_key == param(f"key{i}") for i in range(ANCESTORS))),
+    )
+)
+BELOW: Final = Statement(
+    select(*_OVERLAP)
+    .where(
+        _OTHERS,
+        tabular.c.location_key >= param("below_from"),
+        tabular.c.location_key < param("below_to"),
+    )
+    .order_by(tabular.c.location_key)
+    .limit(param("limit"))
+)
+_ROOT_OVERLAP = (tabular.c.warehouse, _PATH, tabular.c.name, tabular.c.kind, tabular_root.c.root)
+_OTHERS_ROOTS = tabular_root.c.tabular_id != param("besides")
+_ROOTED = tabular_root.join(tabular, tabular_root.c.tabular_id == tabular.c.tabular_id)
+ROOTS_AT_OR_ABOVE: Final = Statement(
+    select(*_ROOT_OVERLAP)
+    .select_from(_ROOTED)
+    .where(
+        _OTHERS_ROOTS,
+        or_(*(tabular_root.c.root_key == param(f"key{i}") for i in range(ANCESTORS))),
+    )
+)
+ROOTS_BELOW: Final = Statement(
+    select(*_ROOT_OVERLAP)
+    .select_from(_ROOTED)
+    .where(
+        _OTHERS_ROOTS,
+        tabular_root.c.root_key >= param("below_from"),
+        tabular_root.c.root_key < param("below_to"),
+    )
+    .order_by(tabular_root.c.root_key)
+    .limit(param("limit"))
+)
 
 
 def overlap_queries(

@@ -7,20 +7,67 @@ reaches everything below. The empty path is the whole warehouse.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
+
+from sqlalchemy import delete, or_, select, update
 
 from app.ports import Levels, PolicySetting, SetPolicy
 from app.rules import Severity
 from app.store.paths import SEPARATOR, levels_of, path_of
-from app.store.program import Call, Params, Program, Row, Statement
+from app.store.program import Call, Program, Row
+from app.store.schema import policy_setting
+from app.store.statements import DialectInsert, Params, Statement, param
 
 SCOPES: Final = 12
 """Scopes asked for in one statement; deeper namespaces take several."""
-IN_SCOPES: Final = Statement("policies.IN_SCOPES")
-_UPSERT: Final = Statement("policies.UPSERT")
-_DELETE: Final = Statement("policies.DELETE")
-_DELETE_SCOPE: Final = Statement("policies.DELETE_SCOPE")
-_MOVE: Final = Statement("policies.MOVE")
+
+_KEY = (
+    policy_setting.c.warehouse == param("warehouse"),
+    policy_setting.c.scope == param("scope"),
+    policy_setting.c.code == param("code"),
+)
+IN_SCOPES: Final = Statement(
+    select(
+        policy_setting.c.warehouse,
+        policy_setting.c.namespace_path,
+        policy_setting.c.table_uuid,
+        policy_setting.c.code,
+        policy_setting.c.severity,
+        policy_setting.c.set_by,
+        policy_setting.c.set_at_ms,
+    ).where(
+        policy_setting.c.warehouse == param("warehouse"),
+        or_(*(policy_setting.c.scope == param(f"scope{i}") for i in range(SCOPES))),
+    )
+)
+
+
+def _upsert(insert: DialectInsert) -> Any:
+    statement = (
+        insert(policy_setting)
+        .inline()
+        .values(
+            warehouse=param("warehouse"),
+            scope=param("scope"),
+            code=param("code"),
+            namespace_path=param("namespace_path"),
+            table_uuid=param("table_uuid"),
+            severity=param("severity"),
+            set_by=param("set_by"),
+            set_at_ms=param("now_ms"),
+        )
+    )
+    changed = ("namespace_path", "severity", "set_by", "set_at_ms")
+    return statement.on_conflict_do_update(
+        index_elements=list(policy_setting.primary_key.columns),
+        set_={name: statement.excluded[name] for name in changed},
+    )
+
+
+_UPSERT: Final = Statement(_upsert)
+_DELETE: Final = Statement(delete(policy_setting).where(*_KEY))
+_DELETE_SCOPE: Final = Statement(delete(policy_setting).where(*_KEY[:2]))
+_MOVE: Final = Statement(update(policy_setting).where(*_KEY[:2]).values(namespace_path=param("namespace_path")))
 
 
 def _table_scope(table_uuid: str) -> str:

@@ -12,7 +12,7 @@ import hashlib
 import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from functools import partial
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 import asyncpg  # type: ignore[import-untyped]  # it ships no types
@@ -20,13 +20,13 @@ import asyncpg  # type: ignore[import-untyped]  # it ships no types
 from app.errors import BadRequest, BadSettings, IcekeelError, OutcomeUnknown, Unavailable
 from app.ports import Pointer, Tabular, Warehouse, WriteOp
 from app.store import batches, tabulars
-from app.store.batches import LoneSwap, Place
+from app.store.batches import Place
 from app.store.coalescing import Board, Coalescer
 from app.store.postgres_connections import revision
-from app.store.postgres_pool import Pool
-from app.store.program import DONE, Lock, Outcome, Params, Program, Row, Statement, Statements, Step
+from app.store.program import DONE, Lock, Outcome, Program, Row, Step
 from app.store.revisions import require_current
 from app.store.sql_store import SqlStore
+from app.store.statements import Params, Statement, Statements
 from app.store.urls import PostgresUrl
 from app.store.warehouses import warehouse_of
 
@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 ATTEMPTS: Final = 8
+IDLE_S: Final = 300.0
+"""A connection idle for longer is closed: what lies in between may have forgotten it without a word."""
 _CONNECT_S: Final = 10.0
 _END_S: Final = 5.0
 _IDLE_MS: Final = 60_000
@@ -86,21 +88,28 @@ class PostgresStore(SqlStore):
             f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_MS}"
         )
         self._statements = Statements.of_postgresql()
-        self._pool: Pool | None = None
+        self._pool: Any = None
         self._warehouses: Coalescer[str, Warehouse] = Coalescer(self._read_warehouses, flights=pool_size)
         self._pointers: Coalescer[Place, Pointer] = Coalescer(self._read_pointers, flights=pool_size)
         self._tabulars: Coalescer[Place, Tabular] = Coalescer(self._read_tabulars, flights=pool_size)
-        self._swaps: Coalescer[LoneSwap, bool] = Coalescer(self._make_swaps, flights=pool_size)
         self._writes: set[asyncio.Task[Any]] = set()
 
     async def open(self) -> None:
         if self._pool is not None:
             return
         options: dict[str, Any] = {} if self._url.statement_cache else {"statement_cache_size": 0}
-        connect = partial(
-            asyncpg.connect, self._url.dsn, timeout=_CONNECT_S, command_timeout=self._timeout_s, **options
+        # No statement leaves session state behind, so a connection that comes back needs no reset: one trip less each.
+        self._pool = asyncpg.create_pool(
+            self._url.dsn,
+            min_size=0,
+            max_size=self._pool_size,
+            max_inactive_connection_lifetime=IDLE_S,
+            reset=_as_it_is,
+            timeout=_CONNECT_S,
+            command_timeout=self._timeout_s,
+            **options,
         )
-        self._pool = Pool(connect, self._pool_size, wait_s=self._timeout_s)
+        await self._pool
         try:
             await self.ping()
             await self._check_encoding()
@@ -201,8 +210,8 @@ class PostgresStore(SqlStore):
     # --- writes ---
 
     async def write(self, unit: Sequence[WriteOp]) -> None:
-        swap = LoneSwap.of(unit)
-        if swap is not None and await self._shielded(self._swap(swap)):
+        call = batches.one_trip(unit)
+        if call is not None and await self._shielded(self._one_trip(*call)):
             return
         await super().write(unit)
 
@@ -219,38 +228,26 @@ class PostgresStore(SqlStore):
         finally:
             del task  # it knows a failure, which knows this frame
 
-    async def _swap(self, swap: LoneSwap) -> bool:
-        """The commonest unit as one statement that is its own transaction: one round trip instead of four.
+    async def _one_trip(self, statement: Statement, params: Params) -> bool:
+        """A unit as one statement that is its own transaction.
 
         False when it did not match, or surely did nothing: the long way then tells why.
         """
-        if swap.record is None:
-            return bool(await self._swaps.get(swap))
-        # A key may wait for another server that uses it just now: that is no other table's business.
-        return bool(await self._make_swaps(lambda: (swap,)))
-
-    async def _make_swaps(self, board: Board[LoneSwap]) -> Mapping[LoneSwap, bool]:
+        compiled, args = self._statements.bind(statement, params)
         async with self._connection() as connection:
-            swaps = board()
-            if not swaps:
-                return {}
-            statement, params = batches.call_of(swaps)
-            compiled, args = self._statements.bind(statement, params)
             try:
                 if compiled.rows:
-                    made = [row[0] for row in await connection.fetch(compiled.sql, *args)]
-                else:
-                    made = [1] * _count(await connection.execute(compiled.sql, *args))
+                    return bool(await connection.fetch(compiled.sql, *args))
+                return bool(_count(await connection.execute(compiled.sql, *args)))
             except (asyncpg.DataError, UnicodeError):  # refused with its values, or never sent
-                return {}
+                return False
             except _BROKEN as error:
-                connection.terminate()
+                _cut(connection)
                 raise OutcomeUnknown(f"The outcome of a commit is unknown: {error}") from error
             except asyncpg.PostgresError as error:
                 if _ends_session(error):
                     raise OutcomeUnknown(f"The outcome of a commit is unknown: {error}") from error
-                return {}
-        return {swaps[ordinal - 1]: True for ordinal in made}
+                return False
 
     async def _attempts(self, program: Callable[[], Program[T]]) -> T:
         for attempt in range(ATTEMPTS):
@@ -269,7 +266,7 @@ class PostgresStore(SqlStore):
                 value = await self._drive(connection, program())
             except TimeoutError as error:
                 # A server that is silent would let the ROLLBACK wait as well, and undoes what was not committed.
-                connection.terminate()
+                _cut(connection)
                 raise _failure(error) from error
             except _FAILURES as error:
                 await _roll_back(connection)
@@ -301,24 +298,26 @@ class PostgresStore(SqlStore):
     def _connection(self) -> _Loan:
         if self._pool is None:
             raise Unavailable("The store is not open")
-        return _Loan(self._pool, self._url)
+        return _Loan(self._pool, self._url, self._timeout_s)
 
 
 class _Loan:
-    """A connection of the pool for the time of a `with`. Unavailable when there is none.
+    """A connection of the pool for the time of a `with`. Unavailable when there is none in time.
 
-    One that did not answer in time is not lent again: what was asked of it would still have to be waited for.
+    One that did not answer in time is cut, and every idle one with it: when the way to the server was lost without a
+    word they are all dead, and each would cost its next user the whole wait again.
     """
 
-    __slots__ = ("_connection", "_pool", "_url")
+    __slots__ = ("_connection", "_pool", "_url", "_wait_s")
 
-    def __init__(self, pool: Pool, url: PostgresUrl) -> None:
+    def __init__(self, pool: Any, url: PostgresUrl, wait_s: float) -> None:
         self._pool = pool
         self._url = url
+        self._wait_s = wait_s
 
     async def __aenter__(self) -> _Connection:
         try:
-            self._connection = await self._pool.acquire()
+            self._connection = await self._pool.acquire(timeout=self._wait_s)
         except (*_FAILURES, ValueError) as error:
             reason = str(error) or "no connection in time"
             raise Unavailable(f"Cannot reach the database {self._url.shown}: {reason}") from error
@@ -326,8 +325,19 @@ class _Loan:
 
     async def __aexit__(self, _: type[BaseException] | None, error: BaseException | None, *__: object) -> None:
         if isinstance(error, TimeoutError) or (error is not None and isinstance(error.__cause__, TimeoutError)):
-            self._pool.doubt(self._connection)
-        self._pool.release(self._connection)
+            _cut(self._connection)
+            await self._pool.expire_connections()
+        await self._pool.release(self._connection)
+
+
+async def _as_it_is(connection: _Connection) -> None:
+    """What asyncpg's pool does to a connection that comes back: nothing."""
+
+
+def _cut(connection: _Connection) -> None:
+    """End a connection now. One that broke by itself is not ours any more: its pool has taken it back."""
+    with suppress(asyncpg.InterfaceError):
+        connection.terminate()
 
 
 async def _roll_back(connection: _Connection) -> None:
@@ -335,7 +345,7 @@ async def _roll_back(connection: _Connection) -> None:
     try:
         await connection.execute("ROLLBACK", timeout=_END_S)
     except _FAILURES:
-        connection.terminate()
+        _cut(connection)
 
 
 async def _commit(connection: _Connection) -> None:
@@ -348,7 +358,7 @@ async def _commit(connection: _Connection) -> None:
         await _roll_back(connection)
         raise _failure(error) from error
     except _BROKEN as error:
-        connection.terminate()
+        _cut(connection)
         raise OutcomeUnknown(f"The outcome of a commit is unknown: {error}") from error
     if status != "COMMIT":
         raise _Again(Unavailable(f"The database answered {status} to COMMIT"))

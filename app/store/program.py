@@ -1,4 +1,4 @@
-"""SQL without I/O: the statements of one dialect, and programs that a driver runs.
+"""SQL without I/O: programs that a driver runs.
 
 A program is a generator that yields steps and is sent their outcomes. Both adapters run the same programs, one on a
 thread with sqlite3, one on the event loop with asyncpg, so an operation is written down once and cannot differ.
@@ -6,25 +6,14 @@ thread with sqlite3, one on the event loop with asyncpg, so an operation is writ
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Generator, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
-import msgspec
+from app.store.statements import Params, Statement
 
 T = TypeVar("T")
 
 Row = Sequence[Any]
-Params = Mapping[str, Any]
-
-COMPILED: Final = Path(__file__).with_name("compiled")
-"""What `compiling.py` wrote: for each dialect its statements, and the script of an empty SQLite database."""
-
-
-class Statement(str):
-    """The name of a statement, `noun.NAME`: `expressions/` holds its text, `compiled/` its SQL."""
-
-    __slots__ = ()
 
 
 class Call(NamedTuple):
@@ -50,51 +39,3 @@ Step = Call | Lock
 Program = Generator[Step, Outcome, T]
 
 DONE: Final = Outcome((), 0)
-
-
-class Compiled(msgspec.Struct, frozen=True, omit_defaults=True):
-    """SQL of one dialect.
-
-    `names` are its parameters in order, of which `constants` have their values already; `rows` tells a query from a
-    change.
-    """
-
-    sql: str
-    names: tuple[str, ...] = ()
-    constants: Mapping[str, Any] = {}
-    rows: bool = False
-
-
-class Statements:
-    """Every statement in the SQL of one dialect."""
-
-    def __init__(self, compiled: Mapping[str, Compiled], *, no_limit: int | None) -> None:
-        self._compiled = compiled
-        self._no_limit = no_limit
-
-    @classmethod
-    def of_sqlite(cls) -> Statements:
-        return cls(_read("sqlite"), no_limit=-1)
-
-    @classmethod
-    def of_postgresql(cls) -> Statements:
-        return cls(_read("postgresql"), no_limit=None)
-
-    def __getitem__(self, statement: str) -> Compiled:
-        return self._compiled[statement]
-
-    def bind(self, statement: Statement, params: Params) -> tuple[Compiled, tuple[Any, ...]]:
-        """The compiled statement and its positional arguments. A `limit` of None means no limit."""
-        compiled = self._compiled[statement]
-        if compiled.constants:
-            params = {**params, **compiled.constants}
-        args = tuple([params[name] for name in compiled.names])
-        if params.get("limit", 0) is None:
-            args = tuple(
-                self._no_limit if name == "limit" else arg for name, arg in zip(compiled.names, args, strict=True)
-            )
-        return compiled, args
-
-
-def _read(dialect: str) -> dict[str, Compiled]:
-    return msgspec.json.decode((COMPILED / f"{dialect}.json").read_bytes(), type=dict[str, Compiled])

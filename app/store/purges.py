@@ -5,18 +5,56 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from sqlalchemy import delete, insert, literal_column, select, update
+
 from app.errors import CommitFailed, SwapLost, ValidationFailed
 from app.iceberg.location import overlaps
 from app.ports import AddPurgeJob, FinishPurgeJob, PurgeJob, UpdatePurgeJob
 from app.store.overlaps import overlap_queries, overlapping_names
 from app.store.paths import levels_of, location_key
-from app.store.program import Call, Program, Row, Statement
+from app.store.program import Call, Program, Row
+from app.store.schema import purge_job
+from app.store.statements import Statement, param
 
-NEXT: Final = Statement("purges.NEXT")
-_INSERT: Final = Statement("purges.INSERT")
-_UPDATE: Final = Statement("purges.UPDATE")
-_DELETE: Final = Statement("purges.DELETE")
-_BEGUN: Final = Statement("purges.BEGUN")
+# Jobs that failed often come last, so that one stuck table does not hold up the others.
+NEXT: Final = Statement(
+    select(
+        purge_job.c.job_id,
+        purge_job.c.warehouse,
+        purge_job.c.table_uuid,
+        purge_job.c.name,
+        purge_job.c.location,
+        purge_job.c.metadata_location,
+        purge_job.c.progress,
+        purge_job.c.created_at_ms,
+        purge_job.c.attempts,
+        purge_job.c.last_error,
+    )
+    .order_by(purge_job.c.attempts, purge_job.c.job_id)
+    .limit(param("limit"))
+)
+_INSERT: Final = Statement(
+    insert(purge_job)
+    .inline()
+    .values(
+        warehouse=param("warehouse"),
+        table_uuid=param("table_uuid"),
+        name=param("name"),
+        location=param("location"),
+        metadata_location=param("metadata_location"),
+        progress=param("progress"),
+        created_at_ms=param("now_ms"),
+        attempts=literal_column("0"),
+    )
+)
+_UPDATE: Final = Statement(
+    update(purge_job)
+    .where(purge_job.c.job_id == param("id"))
+    .values(progress=param("progress"), attempts=param("attempts"), last_error=param("last_error"))
+)
+_BEGUN: Final = Statement(select(purge_job.c.name, purge_job.c.location, purge_job.c.progress))
+_DELETE: Final = Statement(delete(purge_job).where(purge_job.c.job_id == param("id")))
+
 
 _NOT_BEGUN: Final = b"{}"
 _NAMED: Final = 5

@@ -5,7 +5,7 @@ columns. Names, paths, keys and locations are compared byte by byte (`Exact`), s
 code point and never fold case. Times are epoch milliseconds. Maps are JSON text.
 
 A change here needs a migration under `migrations/versions` and its revision in `revisions.py`;
-`tests/store/test_migrations.py` compares them. No server loads this file: `make sql` compiles it ahead of time.
+`tests/store/test_migrations.py` compares them.
 """
 
 from __future__ import annotations

@@ -43,8 +43,9 @@ from app.store import (
 )
 from app.store.overlaps import overlap_queries, overlapping_names
 from app.store.paths import SEPARATOR, is_path, levels_of, location_key, look_up_path, storable
-from app.store.program import Params, Program, Row, Statement
+from app.store.program import Program, Row
 from app.store.secrets import Sealer, opened, sealed
+from app.store.statements import Params, Statement
 
 log = logging.getLogger(__name__)
 

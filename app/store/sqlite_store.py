@@ -16,11 +16,12 @@ from typing import Any, Final, TypeVar
 from app.errors import BadRequest, Unavailable
 from app.ports import Pointer
 from app.store.databases import prepare_sqlite
-from app.store.program import Compiled, Params, Program, Row, Statement, Statements
+from app.store.program import Program, Row
 from app.store.revisions import require_current
 from app.store.sql_store import SqlStore
 from app.store.sqlite_files import LOCK_WAIT_S, is_busy, open_reader, revision
 from app.store.sqlite_writer import Writer
+from app.store.statements import Compiled, Params, Statement, Statements
 from app.store.tabulars import PLACE, POINTER
 
 T = TypeVar("T")

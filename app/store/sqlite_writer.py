@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from app.errors import BadRequest, IcekeelError, OutcomeUnknown, Unavailable
-from app.store.program import DONE, Call, Outcome, Program, Statements, Step
+from app.store.program import DONE, Call, Outcome, Program, Step
 from app.store.sqlite_files import LOCK_WAIT_S, is_busy, open_writer
+from app.store.statements import Statements
 
 log = logging.getLogger(__name__)
 

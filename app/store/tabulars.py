@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from sqlalchemy import delete, insert, literal_column, or_, select, update
+
 from app.errors import (
     AlreadyExists,
     IcekeelError,
@@ -20,26 +22,162 @@ from app.store import policies, purges, usage, waivers
 from app.store.json_text import decode_map
 from app.store.overlaps import refuse_overlap
 from app.store.paths import checked_name, levels_of, location_key, path_of
-from app.store.program import Call, Lock, Params, Program, Row, Statement
+from app.store.program import Call, Lock, Program, Row
+from app.store.schema import namespace, tabular, tabular_root
+from app.store.statements import Params, Statement, param
 
-BY_NAME: Final = Statement("tabulars.BY_NAME")
-POINTER: Final = Statement("tabulars.POINTER")
+COLUMNS = (
+    tabular.c.tabular_id,
+    tabular.c.warehouse,
+    namespace.c.path,
+    tabular.c.name,
+    tabular.c.kind,
+    tabular.c.uuid,
+    tabular.c.location,
+    tabular.c.metadata_location,
+    tabular.c.version,
+    tabular.c.format_version,
+    tabular.c.last_column_id,
+    tabular.c.current_schema_id,
+    tabular.c.field_count,
+    tabular.c.created_at_ms,
+    tabular.c.updated_at_ms,
+    tabular.c.schema_count,
+    tabular.c.schema_changed_at_ms,
+    namespace.c.properties,
+)
+JOINED = tabular.join(namespace, tabular.c.namespace_id == namespace.c.namespace_id)
+_NAMESPACE_ID = (
+    select(namespace.c.namespace_id)
+    .where(namespace.c.warehouse == param("warehouse"), namespace.c.path == param("path"))
+    .scalar_subquery()
+)
+BY_NAME: Final = Statement(
+    select(*COLUMNS)
+    .select_from(JOINED)
+    .where(
+        namespace.c.warehouse == param("warehouse"),
+        namespace.c.path == param("path"),
+        tabular.c.name == param("name"),
+    )
+)
+POINTER: Final = Statement(
+    select(tabular.c.tabular_id, tabular.c.kind, tabular.c.uuid, tabular.c.metadata_location)
+    .select_from(JOINED)
+    .where(
+        namespace.c.warehouse == param("warehouse"),
+        namespace.c.path == param("path"),
+        tabular.c.name == param("name"),
+    )
+)
+BY_ID: Final = Statement(select(*COLUMNS).select_from(JOINED).where(tabular.c.tabular_id == param("id")))
+# The namespace is a scalar subquery, not a join: either planner then walks the index in name order up to the limit.
+NAMES: Final = Statement(
+    select(tabular.c.name)
+    .where(tabular.c.namespace_id == _NAMESPACE_ID, tabular.c.kind == param("kind"), tabular.c.name > param("after"))
+    .order_by(tabular.c.name)
+    .limit(param("limit"))
+)
+ROOTS_OF: Final = Statement(select(tabular_root.c.root_key).where(tabular_root.c.tabular_id == param("id")))
+_ADD_ROOT: Final = Statement(
+    insert(tabular_root).from_select(
+        ["tabular_id", "warehouse", "root_key", "root"],
+        select(tabular.c.tabular_id, tabular.c.warehouse, param("root_key"), param("root")).where(
+            tabular.c.uuid == param("uuid"), tabular.c.warehouse == param("warehouse")
+        ),
+    )
+)
+_FORGET_ROOTS: Final = Statement(delete(tabular_root).where(tabular_root.c.tabular_id == param("id")))
+_taken = tabular.alias("taken")
+_same_uuid = tabular.alias("same_uuid")
+_TARGET: Final = Statement(
+    select(
+        namespace.c.namespace_id,
+        select(_taken.c.kind)
+        .where(_taken.c.namespace_id == namespace.c.namespace_id, _taken.c.name == param("name"))
+        .scalar_subquery(),
+        select(_same_uuid.c.name)
+        .where(
+            # Clients write them in either case.
+            or_(*(_same_uuid.c.uuid == param(name) for name in ("uuid", "uuid_lower", "uuid_upper"))),
+            _same_uuid.c.warehouse == param("warehouse"),
+        )
+        .limit(literal_column("1"))
+        .scalar_subquery(),
+    ).where(namespace.c.warehouse == param("warehouse"), namespace.c.path == param("path"))
+)
+_INSERT: Final = Statement(
+    insert(tabular)
+    .inline()
+    .values(
+        warehouse=param("warehouse"),
+        namespace_id=param("namespace_id"),
+        name=param("name"),
+        kind=param("kind"),
+        uuid=param("uuid"),
+        location=param("location"),
+        location_key=param("location_key"),
+        metadata_location=param("metadata_location"),
+        version=literal_column("1"),
+        format_version=param("format_version"),
+        last_column_id=param("last_column_id"),
+        current_schema_id=param("current_schema_id"),
+        field_count=param("field_count"),
+        schema_count=param("schema_count"),
+        schema_changed_at_ms=param("schema_changed_at_ms"),
+        created_at_ms=param("now_ms"),
+        updated_at_ms=param("now_ms"),
+    )
+)
+_MOVED = {
+    "metadata_location": param("metadata_location"),
+    "version": tabular.c.version + literal_column("1"),
+    "format_version": param("format_version"),
+    "last_column_id": param("last_column_id"),
+    "current_schema_id": param("current_schema_id"),
+    "field_count": param("field_count"),
+    "schema_count": param("schema_count"),
+    "schema_changed_at_ms": param("schema_changed_at_ms"),
+    "updated_at_ms": param("now_ms"),
+}
+_EXPECTED = (tabular.c.tabular_id == param("id"), tabular.c.metadata_location == param("expected"))
+swap_in_place = (
+    update(tabular)
+    .where(*_EXPECTED, tabular.c.uuid == param("uuid"), tabular.c.location == param("location"))
+    .values(**_MOVED)
+)
+SWAP: Final = Statement(swap_in_place)
+"""The swap of a commit that keeps UUID and location: one statement, one indexed row, no indexed column changed."""
+_SWAP_ELSEWHERE: Final = Statement(
+    update(tabular)
+    .where(*_EXPECTED)
+    .values(**_MOVED, uuid=param("uuid"), location=param("location"), location_key=param("location_key"))
+)
+_HOLD: Final = Statement(
+    select(tabular.c.warehouse, tabular.c.uuid, tabular.c.location_key, tabular.c.location)
+    .where(*_EXPECTED)
+    .with_for_update()
+)
+_UUID_HOLDER: Final = Statement(
+    select(tabular.c.tabular_id, tabular.c.name).where(
+        tabular.c.uuid == param("uuid"), tabular.c.warehouse == param("warehouse")
+    )
+)
+_DELETE: Final = Statement(delete(tabular).where(*_EXPECTED))
+_SOURCE: Final = Statement(
+    select(tabular.c.tabular_id, tabular.c.uuid)
+    .where(tabular.c.namespace_id == _NAMESPACE_ID, tabular.c.name == param("name"), tabular.c.kind == param("kind"))
+    .with_for_update(key_share=True)
+)
+_RENAME: Final = Statement(
+    update(tabular)
+    .where(tabular.c.tabular_id == param("id"))
+    .values(namespace_id=param("namespace_id"), name=param("name"), updated_at_ms=param("now_ms"))
+)
+_IDENTITY: Final = Statement(select(tabular.c.warehouse, tabular.c.uuid).where(*_EXPECTED).with_for_update())
+
 PLACE: Final = ("warehouse", "path", "name")
 """The parameters of BY_NAME and POINTER, in their order."""
-BY_ID: Final = Statement("tabulars.BY_ID")
-NAMES: Final = Statement("tabulars.NAMES")
-ROOTS_OF: Final = Statement("tabulars.ROOTS_OF")
-_ADD_ROOT: Final = Statement("tabulars.ADD_ROOT")
-_FORGET_ROOTS: Final = Statement("tabulars.FORGET_ROOTS")
-_TARGET: Final = Statement("tabulars.TARGET")
-_INSERT: Final = Statement("tabulars.INSERT")
-SWAP: Final = Statement("tabulars.SWAP")
-_SWAP_ELSEWHERE: Final = Statement("tabulars.SWAP_ELSEWHERE")
-_HOLD: Final = Statement("tabulars.HOLD")
-_UUID_HOLDER: Final = Statement("tabulars.UUID_HOLDER")
-_DELETE: Final = Statement("tabulars.DELETE")
-_SOURCE: Final = Statement("tabulars.SOURCE")
-_RENAME: Final = Statement("tabulars.RENAME")
 
 
 def tabular_of(row: Row) -> Tabular:
@@ -223,9 +361,6 @@ def swap(op: SwapTabular) -> Program[None]:
     else:
         yield Call(_FORGET_ROOTS, {"id": op.tabular_id})
     yield from _add_roots(warehouse, op.uuid, roots)
-
-
-_IDENTITY: Final = Statement("tabulars.IDENTITY")
 
 
 def drop(op: DropTabular) -> Program[None]:

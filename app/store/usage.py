@@ -3,21 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
+
+from sqlalchemy import delete, exists, insert, literal_column, not_, select
 
 from app.ports import Report, Sighting
-from app.store.program import Call, Program, Row, Statement
+from app.store.program import Call, Program, Row
+from app.store.schema import report, sighting, tabular
+from app.store.statements import DialectInsert, Statement, param
 
 SIGHTINGS_KEPT: Final = 200
 REPORTS_KEPT: Final = 50
-SIGHTINGS: Final = Statement("observations.SIGHTINGS")
-REPORTS: Final = Statement("observations.REPORTS")
-_EXISTS: Final = Statement("observations.EXISTS")
-_SEE: Final = Statement("observations.SEE")
-_TRIM_SIGHTINGS: Final = Statement("observations.TRIM_SIGHTINGS")
-_REPORT: Final = Statement("observations.REPORT")
-_TRIM_REPORTS: Final = Statement("observations.TRIM_REPORTS")
-_FORGET: Final = (Statement("observations.FORGET_SIGHTINGS"), Statement("observations.FORGET_REPORTS"))
+
+_SEEN = sighting.c.table_uuid == param("table_uuid")
+_REPORTED = report.c.table_uuid == param("table_uuid")
+_GONE = not_(exists().where(tabular.c.uuid == param("table_uuid")))
+SIGHTINGS: Final = Statement(
+    select(
+        sighting.c.table_uuid,
+        sighting.c.client,
+        sighting.c.client_version,
+        sighting.c.action,
+        sighting.c.last_seen_ms,
+    )
+    .where(_SEEN)
+    .order_by(sighting.c.last_seen_ms.desc(), sighting.c.client, sighting.c.client_version, sighting.c.action)
+)
+REPORTS: Final = Statement(
+    select(report.c.table_uuid, report.c.kind, report.c.received_at_ms, report.c.body)
+    .where(_REPORTED)
+    .order_by(report.c.report_id.desc())
+)
+
+
+def _see(dialect_insert: DialectInsert) -> Any:
+    statement = (
+        dialect_insert(sighting)
+        .inline()
+        .values(
+            table_uuid=param("table_uuid"),
+            client=param("client"),
+            client_version=param("client_version"),
+            action=param("action"),
+            last_seen_ms=param("last_seen_ms"),
+        )
+    )
+    return statement.on_conflict_do_update(
+        index_elements=list(sighting.primary_key.columns),
+        set_={"last_seen_ms": statement.excluded.last_seen_ms},
+        where=sighting.c.last_seen_ms < statement.excluded.last_seen_ms,
+    )
+
+
+_EXISTS: Final = Statement(
+    select(tabular.c.tabular_id).where(tabular.c.uuid == param("table_uuid")).limit(literal_column("1"))
+)
+_SEE: Final = Statement(_see)
+_TRIM_SIGHTINGS: Final = Statement(
+    delete(sighting).where(
+        _SEEN,
+        sighting.c.last_seen_ms
+        <= select(sighting.c.last_seen_ms)
+        .where(_SEEN)
+        .order_by(sighting.c.last_seen_ms.desc())
+        .limit(literal_column("1"))
+        .offset(literal_column(str(SIGHTINGS_KEPT)))
+        .scalar_subquery(),
+    )
+)
+_REPORT: Final = Statement(
+    insert(report)
+    .inline()
+    .values(
+        table_uuid=param("table_uuid"),
+        kind=param("kind"),
+        received_at_ms=param("received_at_ms"),
+        body=param("body"),
+    )
+)
+_TRIM_REPORTS: Final = Statement(
+    delete(report).where(
+        _REPORTED,
+        report.c.report_id
+        <= select(report.c.report_id)
+        .where(_REPORTED)
+        .order_by(report.c.report_id.desc())
+        .limit(literal_column("1"))
+        .offset(literal_column(str(REPORTS_KEPT)))
+        .scalar_subquery(),
+    )
+)
+_FORGET: Final = (Statement(delete(sighting).where(_SEEN, _GONE)), Statement(delete(report).where(_REPORTED, _GONE)))
 
 
 def sighting_of(row: Row) -> Sighting:

@@ -4,17 +4,54 @@ from __future__ import annotations
 
 from typing import Final
 
+from sqlalchemy import delete, exists, insert, not_, select, update
+
 from app.errors import AlreadyExists, NotFound, SwapLost
 from app.ports import AddWaiver, RevokeWaiver, UseWaiver
 from app.rules import Waiver
-from app.store.program import Call, Program, Row, Statement
+from app.store.program import Call, Program, Row
+from app.store.schema import tabular, waiver
+from app.store.statements import Statement, param
 
-OF_TABLE: Final = Statement("waivers.OF_TABLE")
-_ONE: Final = Statement("waivers.ONE")
-_INSERT: Final = Statement("waivers.INSERT")
-_USE: Final = Statement("waivers.USE")
-_REVOKE: Final = Statement("waivers.REVOKE")
-_FORGET: Final = Statement("waivers.FORGET")
+_COLUMNS = (
+    waiver.c.waiver_id,
+    waiver.c.table_uuid,
+    waiver.c.code,
+    waiver.c.reason,
+    waiver.c.granted_by,
+    waiver.c.granted_at_ms,
+    waiver.c.expires_at_ms,
+    waiver.c.used_at_ms,
+)
+_UNUSED = (waiver.c.waiver_id == param("id"), waiver.c.used_at_ms.is_(None))
+OF_TABLE: Final = Statement(
+    select(*_COLUMNS)
+    .where(waiver.c.table_uuid == param("table_uuid"))
+    .order_by(waiver.c.granted_at_ms, waiver.c.waiver_id)
+)
+_ONE: Final = Statement(select(waiver.c.waiver_id).where(waiver.c.waiver_id == param("id")))
+_INSERT: Final = Statement(
+    insert(waiver)
+    .inline()
+    .values(
+        waiver_id=param("id"),
+        table_uuid=param("table_uuid"),
+        code=param("code"),
+        reason=param("reason"),
+        granted_by=param("granted_by"),
+        granted_at_ms=param("granted_at_ms"),
+        expires_at_ms=param("expires_at_ms"),
+        used_at_ms=param("used_at_ms"),
+    )
+)
+_USE: Final = Statement(update(waiver).where(*_UNUSED).values(used_at_ms=param("now_ms")))
+_REVOKE: Final = Statement(delete(waiver).where(*_UNUSED))
+_FORGET: Final = Statement(
+    delete(waiver).where(
+        waiver.c.table_uuid == param("table_uuid"),
+        not_(exists().where(tabular.c.uuid == param("table_uuid"))),
+    )
+)
 
 
 def waiver_of(row: Row) -> Waiver:

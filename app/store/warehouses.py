@@ -5,21 +5,63 @@ from __future__ import annotations
 from typing import Final
 
 import msgspec
+from sqlalchemy import delete, exists, insert, literal_column, select, update
 
 from app.errors import AlreadyExists, NamespaceNotEmpty, NoSuchWarehouse, SwapLost
 from app.ports import DropWarehouse, PutWarehouse, Warehouse
 from app.store.json_text import decode_map, decode_strings, encode
 from app.store.paths import checked_name
-from app.store.program import Call, Outcome, Program, Row, Statement
+from app.store.program import Call, Outcome, Program, Row
+from app.store.schema import idempotency_key, namespace, policy_setting, warehouse
+from app.store.statements import Statement, param
 
-ONE: Final = Statement("warehouses.ONE")
-ALL: Final = Statement("warehouses.ALL")
-_INSERT: Final = Statement("warehouses.INSERT")
-_REPLACE: Final = Statement("warehouses.REPLACE")
-_HOLD: Final = Statement("warehouses.HOLD")
-_DELETE: Final = Statement("warehouses.DELETE")
-_DELETE_KEYS: Final = Statement("warehouses.DELETE_KEYS")
-_DELETE_SETTINGS: Final = Statement("warehouses.DELETE_SETTINGS")
+COLUMNS = (
+    warehouse.c.name,
+    warehouse.c.location,
+    warehouse.c.allowed_locations,
+    warehouse.c.properties,
+    warehouse.c.storage,
+    warehouse.c.secrets,
+    warehouse.c.version,
+)
+ONE: Final = Statement(select(*COLUMNS).where(warehouse.c.name == param("name")))
+ALL: Final = Statement(select(*COLUMNS).order_by(warehouse.c.name))
+_INSERT: Final = Statement(
+    insert(warehouse)
+    .inline()
+    .values(
+        name=param("name"),
+        location=param("location"),
+        allowed_locations=param("allowed_locations"),
+        properties=param("properties"),
+        storage=param("storage"),
+        secrets=param("secrets"),
+        version=literal_column("1"),
+        created_at_ms=param("now_ms"),
+        updated_at_ms=param("now_ms"),
+    )
+)
+_REPLACE: Final = Statement(
+    update(warehouse)
+    .where(warehouse.c.name == param("name"), warehouse.c.version == param("expected_version"))
+    .values(
+        location=param("location"),
+        allowed_locations=param("allowed_locations"),
+        properties=param("properties"),
+        storage=param("storage"),
+        secrets=param("secrets"),
+        version=warehouse.c.version + literal_column("1"),
+        updated_at_ms=param("now_ms"),
+    )
+)
+_HOLD: Final = Statement(
+    select(warehouse.c.name, exists().where(namespace.c.warehouse == param("name")))
+    .where(warehouse.c.name == param("name"))
+    .with_for_update()
+)
+_DELETE: Final = Statement(delete(warehouse).where(warehouse.c.name == param("name")))
+_DELETE_KEYS: Final = Statement(delete(idempotency_key).where(idempotency_key.c.warehouse == param("name")))
+_DELETE_SETTINGS: Final = Statement(delete(policy_setting).where(policy_setting.c.warehouse == param("name")))
 
 
 def warehouse_of(row: Row) -> Warehouse:

@@ -30,7 +30,7 @@ def table() -> tuple[ErrorTable, Metrics]:
 
 def test_every_kind_of_failure_has_a_line() -> None:
     """A new kind must be placed in the table, or inherit a line on purpose."""
-    inherits = {errors.SpecError, errors.ValidationFailed, errors.ObjectsUnavailable}
+    inherits = {errors.SpecError, errors.ValidationFailed, errors.ObjectsUnavailable, errors.UuidInUse}
     named = {kind for kind in kinds(errors.IcekeelError) if kind.__module__ in ("app.errors", "app.edge.http_errors")}
     assert named - set(STATUSES) - INSIDE == inherits
 

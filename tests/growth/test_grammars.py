@@ -28,7 +28,6 @@ _NOT_OF_CLIENTS = {
     "app.settings": "settings",
     "app.store.urls": "settings",
     "app.store.sealing": "settings and what this server has stored",
-    "app.store.compiling": "SQL of this program",
     "app.store.postgres_store": "the answer of the database to a statement",
     "app.rules": "docstrings of this program",
     "app.edge.errors": "the names of members that the framework found at fault",

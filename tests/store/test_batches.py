@@ -1,4 +1,4 @@
-"""Reads and swaps of many callers in one statement on PostgreSQL: everybody is served as if alone."""
+"""Reads of many callers, and whole commits, in one statement on PostgreSQL: everybody is served as if alone."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from app.errors import BadRequest, IcekeelError, KeyAlreadyUsed, OutcomeUnknown,
 from app.events import Dropped
 from app.ports import AppendJournal, Columns, Tabular, WriteOp
 from app.store import open_store
-from app.store.batches import LoneSwap
+from app.store.batches import one_trip
 from app.store.postgres_store import PostgresStore
 from tests.postgres import Postgres
-from tests.store.acts import HOUSE, NOW, drop, get, house, key, make, rename, space, swap
+from tests.store.acts import HOUSE, NOW, drop, get, house, key, make, space, swap
 from tests.store.proxy import Moment, proxy
 
 pytestmark = pytest.mark.anyio
@@ -60,18 +60,6 @@ def note(table: Tabular, text: str) -> AppendJournal:
     ))  # fmt: skip
 
 
-def lone(*unit: WriteOp) -> LoneSwap:
-    made = LoneSwap.of(unit)
-    assert made is not None
-    return made
-
-
-async def together(store: PostgresStore, *swaps: LoneSwap) -> list[bool]:
-    """All of them in one statement; which were made."""
-    made = await store._make_swaps(lambda: swaps)
-    return [made.get(one, False) for one in swaps]
-
-
 async def pointers(store: PostgresStore, rows: Sequence[Tabular]) -> list[str]:
     found = [await store.tabular_by_id(row.tabular_id) for row in rows]
     return ["gone" if row is None else row.metadata_location for row in found]
@@ -85,8 +73,8 @@ async def noted(store: PostgresStore) -> list[str]:
 async def statements(store: PostgresStore) -> AsyncIterator[list[str]]:
     """What the one connection of a store is sent meanwhile."""
     assert store._pool is not None
-    connection = await store._pool.acquire()
-    store._pool.release(connection)
+    async with store._pool.acquire() as lent:
+        connection = lent._con
     sent: list[str] = []
 
     def log(record: Any) -> None:
@@ -98,10 +86,10 @@ async def statements(store: PostgresStore) -> AsyncIterator[list[str]]:
     connection.remove_query_logger(log)
 
 
-# --- what makes a unit a lone swap ---------------------------------------------------------------------------------
+# --- what is one statement ------- ---------------------------------------------------------------------------------
 
 
-async def test_only_a_swap_with_its_journal_and_key_is_a_lone_swap(store: PostgresStore) -> None:
+async def test_only_a_swap_with_its_journal_and_key_is_one_statement(store: PostgresStore) -> None:
     """Whatever else a unit holds, a second swap or other roots make it a transaction of several statements."""
     a, b = await tables(store, 2)
     units: list[list[WriteOp]] = [
@@ -109,12 +97,12 @@ async def test_only_a_swap_with_its_journal_and_key_is_a_lone_swap(store: Postgr
         [swap(a, "x"), note(a, "one"), note(a, "two")],
         [swap(a, "x"), note(a, "one"), key("k")],
     ]
-    assert None not in [LoneSwap.of(unit) for unit in units]
+    assert None not in [one_trip(unit) for unit in units]
     others: list[list[WriteOp]] = [
         [], [note(a, "one")], [swap(a, "x"), swap(b, "x")], [swap(a, "x", roots=())], [swap(a, "x"), drop(b)],
         [swap(a, "x"), key("k"), key("l")], [key("k")],
     ]  # fmt: skip
-    assert [LoneSwap.of(other) for other in others] == [None] * len(others)
+    assert [one_trip(other) for other in others] == [None] * len(others)
 
 
 @pytest.mark.parametrize("more", [0, 1, 2])
@@ -132,70 +120,29 @@ async def test_a_commit_is_one_round_trip(url: str, anyio_backend: str, more: in
         assert (await store.key(HOUSE, "k", NOW) is not None) is (more == 2)
 
 
-# --- one statement for many ----------------------------------------------------------------------------------------
-
-
-async def test_each_swap_of_a_batch_stands_for_itself(store: PostgresStore, url: str) -> None:
-    """Stale, dropped, moved and locked tables are passed over; all others are swapped, whatever their order."""
-    rows = await tables(store, 8)
-    await store.write([swap(rows[1], "elsewhere")])
-    await store.write([drop(rows[2])])
-    await store.write([swap(rows[3], "t3-0", expected="t3-0", location="/default/moved")])
-    other = await asyncpg.connect(url)
-    try:
-        await other.execute(f"BEGIN; SELECT * FROM tabular WHERE tabular_id = {rows[4].tabular_id} FOR UPDATE")
-        made = await together(store, *(lone(swap(row, "next")) for row in reversed(rows)))
-    finally:
-        await other.close()
-    assert made == [True, True, True, False, False, False, False, True]
-    assert await pointers(store, rows) == ["next", "elsewhere", "gone", "t3-0", "t4-0", "next", "next", "next"]
-
-
-async def test_a_rename_meanwhile_does_not_stop_a_swap(store: PostgresStore) -> None:
-    """The row is known by its id."""
-    rows = await tables(store, 2)
-    await store.write([rename("t0", "s")])
-    assert await together(store, *(lone(swap(row, "next")) for row in rows)) == [True, True]
-    assert (await get(store, "s")).metadata_location == "next"
-
-
-async def test_of_two_swaps_of_one_table_in_a_batch_one_wins(store: PostgresStore) -> None:
-    """And what is stored is the winner's."""
-    rows = await tables(store, 3)
-    one, two = lone(swap(rows[1], "one")), lone(swap(rows[1], "two"))
-    made = await together(store, lone(swap(rows[0], "next")), one, two, lone(swap(rows[2], "next")))
-    assert sorted(made) == [False, True, True, True]
-    assert await pointers(store, rows) == ["next", "one" if made[1] else "two", "next"]
-    assert (await get(store, "t1")).version == 2
-
-
 async def test_everything_beside_the_pointer_moves_with_it(store: PostgresStore) -> None:
-    """A batch stores the same columns as a lone statement."""
+    """One statement stores the same columns as a transaction."""
     rows = await tables(store, 2)
     columns = Columns(
         format_version=3, last_column_id=70, current_schema_id=5, field_count=9, schema_count=6,
         schema_changed_at_ms=NOW - 5,
     )  # fmt: skip
-    await together(store, *(lone(swap(row, "next", columns=columns, now_ms=NOW + 9)) for row in rows))
+    await store.write([swap(rows[0], "next", columns=columns, now_ms=NOW + 9)])
+    await store.write([swap(row, "next", columns=columns, now_ms=NOW + 9, roots=()) for row in rows[1:]])
     for before in rows:
         after = await get(store, before.name)
         assert (after.columns, after.updated_at_ms, after.version) == (columns, NOW + 9, 2)
         assert (after.uuid, after.location, after.created_at_ms) == (before.uuid, before.location, NOW)
 
 
-async def test_a_journal_entry_is_written_with_its_swap_or_not_at_all(store: PostgresStore) -> None:
-    """In the order of the batch; a swap that is not made leaves none."""
-    rows = await tables(store, 4)
+async def test_journal_entries_are_written_with_their_swap_or_not_at_all(store: PostgresStore) -> None:
+    """In their order; a swap that is not made leaves none."""
+    rows = await tables(store, 2)
     await store.write([swap(rows[1], "elsewhere")])
-    made = await together(
-        store,
-        lone(swap(rows[0], "next"), note(rows[0], "a"), note(rows[0], "b")),
-        lone(swap(rows[1], "next"), note(rows[1], "never")),
-        lone(swap(rows[2], "next")),
-        lone(swap(rows[3], "next"), note(rows[3], "c")),
-    )
-    assert made == [True, False, True, True]
-    assert await noted(store) == ["a", "b", "c"]
+    await store.write([swap(rows[0], "next"), note(rows[0], "a"), note(rows[0], "b")])
+    with pytest.raises(SwapLost):
+        await store.write([swap(rows[1], "next"), note(rows[1], "never")])
+    assert await noted(store) == ["a", "b"]
 
 
 # --- callers side by side ------------------------------------------------------------------------------------------
@@ -216,7 +163,7 @@ async def test_commits_side_by_side_do_not_share_a_fate(store: PostgresStore) ->
 
 
 async def test_a_locked_table_does_not_hold_up_the_others(store: PostgresStore, url: str) -> None:
-    """Neither alone nor within a batch; its own commits wait for the lock, and one of them lands when it is free."""
+    """Its own commits wait for the lock, and one of them lands when it is free."""
     rows = await tables(store, 10)
     other = await asyncpg.connect(url)
     try:
@@ -225,7 +172,7 @@ async def test_a_locked_table_does_not_hold_up_the_others(store: PostgresStore, 
         await asyncio.sleep(0.01)
         await asyncio.wait_for(asyncio.gather(*(store.write([swap(row, "one")]) for row in rows[1:])), 5)
         sent = [asyncio.ensure_future(store.write([swap(row, "two", expected="one")])) for row in rows[1:]]
-        waiting.append(asyncio.ensure_future(store.write([swap(rows[0], "in a batch")])))
+        waiting.append(asyncio.ensure_future(store.write([swap(rows[0], "too")])))
         sent += [asyncio.ensure_future(store.write([swap(row, "three", expected="two")])) for row in rows[1:]]
         await asyncio.wait_for(asyncio.wait(sent), 5)
         assert not any(one.done() for one in waiting)
@@ -267,35 +214,24 @@ async def test_of_many_commits_with_one_key_exactly_one_lands(store: PostgresSto
 
 
 @pytest.mark.parametrize(("moment", "stored"), [("before", False), ("after", True)])
-async def test_a_connection_lost_in_a_batch_is_an_unknown_outcome_for_each_member(
+async def test_a_connection_lost_in_a_commit_is_an_unknown_outcome(
     url: str, postgres_server: Postgres, anyio_backend: str, moment: Moment, stored: bool
 ) -> None:
-    """Every caller hears of it by an error of its own, and may ask what became of its own table."""
+    """Of that commit alone; those beside it land."""
     async with proxy(postgres_server.port) as cutter, opened(url) as direct:
         await direct.write([house(), space("n")])
-        rows = await tables(direct, 9)
+        rows = await tables(direct, 4)
         async with opened(postgres_server.url(url.rpartition("/")[2], port=cutter.port)) as store:
-            await asyncio.gather(*(store.ping() for _ in range(3)))
-            cutter.cut(b"the-next", moment)
-            swaps = [lone(swap(row, f"{row.name}-the-next")) for row in rows]
-            first, *rest = [asyncio.ensure_future(store._swaps.get(one)) for one in swaps]
-            results = await asyncio.gather(first, *rest, return_exceptions=True)
-            # The first one went alone and was cut; the others rode together afterwards.
-            assert isinstance(results[0], OutcomeUnknown) and results[1:] == [True] * 8
-            cutter.cut(b"the-last", moment)
-            late = [lone(swap(row, f"{row.name}-the-last", expected=f"{row.name}-the-next")) for row in rows[1:]]
-            await asyncio.gather(*(store._swaps.get(one) for one in late[:1]), return_exceptions=True)
-            cutter.cut(b"the-last", moment)
-            store._swaps._flights += 1  # as if a statement were in flight, so that all wait for the next
-            waiting = [asyncio.ensure_future(store._swaps.get(one)) for one in late[1:]]
-            await asyncio.sleep(0)
-            store._swaps._flights -= 1
-            store._swaps._launch()
-            results = await asyncio.gather(*waiting, return_exceptions=True)
-            assert {type(result) for result in results} == {OutcomeUnknown}
-            assert len(set(map(id, results))) == len(results) == 7
-        last = await pointers(direct, rows[2:])
-        assert last == [f"{row.name}-the-{'last' if stored else 'next'}" for row in rows[2:]]
+            await asyncio.gather(*(store.ping() for _ in range(4)))
+            cutter.cut(b"t0-the-next", moment)
+            results = await asyncio.gather(
+                *(store.write([swap(row, f"{row.name}-the-next")]) for row in rows), return_exceptions=True
+            )
+            assert [type(result) for result in results] == [OutcomeUnknown, *[type(None)] * 3]
+        assert await pointers(direct, rows) == [
+            "t0-the-next" if stored else "t0-0",
+            *(f"{row.name}-the-next" for row in rows[1:]),
+        ]
 
 
 async def test_commits_of_two_servers_over_the_same_tables_never_deadlock(url: str, anyio_backend: str) -> None:

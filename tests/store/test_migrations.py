@@ -24,7 +24,6 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from app.errors import BadSettings, SchemaOutOfDate, Unavailable
 from app.store import migrate, open_store, schema_state
 from app.store.migrations import configuration, script_location
-from app.store.program import COMPILED
 from app.store.revisions import REVISION, REVISIONS
 from app.store.schema import metadata
 from tests.postgres import Postgres
@@ -224,22 +223,6 @@ def test_an_interrupted_upgrade_leaves_the_old_schema(tmp_path: Path, monkeypatc
     assert schema_state(url).status == "current"
 
 
-def test_an_interrupted_first_start_leaves_an_empty_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The script that makes the tables of a new file is one transaction too."""
-    compiled = tmp_path / "compiled"
-    shutil.copytree(COMPILED, compiled)
-    script = compiled / "sqlite.sql"
-    script.write_text(script.read_text().replace("CREATE TABLE journal", "CREATE TABEL journal"))
-    path = tmp_path / "catalog.db"
-    with monkeypatch.context() as patch:
-        patch.setattr("app.store.databases.COMPILED", compiled)
-        with pytest.raises(Unavailable, match="TABEL"):
-            migrate(f"sqlite:///{path}")
-    assert sqlite_tables(path) == []
-    migrate(f"sqlite:///{path}")
-    assert schema_state(f"sqlite:///{path}").status == "current"
-
-
 def test_an_older_file_upgrades_itself(path: Path) -> None:
     """A server that opens a file of the first revision brings it to the newest, and it ends like a new one."""
     migrate(f"sqlite:///{path}", REVISIONS[0])
@@ -392,12 +375,12 @@ def loaded_by_a_server_on(url: str) -> set[str]:
     return set(ran.stdout.split())
 
 
-def test_a_server_on_a_file_loads_neither_sqlalchemy_nor_the_other_driver(path: Path) -> None:
-    """They would be half of its start and of its memory, also when it makes the file."""
-    assert loaded_by_a_server_on(f"sqlite:///{path}") == {"sqlite3"}
-    assert loaded_by_a_server_on(f"sqlite:///{path}") == {"sqlite3"}
+def test_a_server_on_a_current_file_loads_neither_alembic_nor_the_other_driver(path: Path) -> None:
+    """A file that it makes or upgrades needs the migrations; every later start does without."""
+    migrate(f"sqlite:///{path}")
+    assert loaded_by_a_server_on(f"sqlite:///{path}") == {"sqlalchemy", "sqlite3"}
 
 
-def test_a_server_on_postgresql_does_not_load_sqlalchemy(postgres_server: Postgres) -> None:
+def test_a_server_on_postgresql_does_not_load_alembic(postgres_server: Postgres) -> None:
     """It refuses a schema that is not its own, so it never migrates."""
-    assert loaded_by_a_server_on(postgres_server.database()) <= {"asyncpg", "sqlite3"}
+    assert loaded_by_a_server_on(postgres_server.database()) <= {"asyncpg", "sqlalchemy", "sqlite3"}

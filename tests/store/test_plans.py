@@ -25,7 +25,7 @@ from app.store import (
     waivers,
     warehouses,
 )
-from app.store.program import Statement, Statements
+from app.store.statements import Statement, Statements
 from tests.postgres import Postgres
 
 STATEMENTS: dict[str, Statement] = {
@@ -56,8 +56,6 @@ BATCHES: dict[str, Statement] = {
     "warehouses together": batches.WAREHOUSES,
     "pointers together": batches.POINTERS,
     "tables together": batches.TABULARS,
-    "swaps together": batches.SWAPS,
-    "swaps with journal together": batches.NOTED_SWAPS,
     "swap with journal": batches.NOTED_SWAP,
     "swap with key": batches.KEYED_SWAP,
 }

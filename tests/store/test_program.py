@@ -21,7 +21,8 @@ from app.store import (
     waivers,
     warehouses,
 )
-from app.store.program import DONE, Call, Lock, Statements
+from app.store.program import DONE, Call, Lock
+from app.store.statements import Statements
 from tests.store.acts import COLUMNS, NOW, drop, make, purge_job, space, swap
 
 MODULES: tuple[ModuleType, ...] = (
@@ -86,7 +87,7 @@ def test_the_location_lock_comes_before_any_row(op: WriteOp) -> None:
     program = transaction.apply([drop(table(9)), op, make("t", warehouse="z")])
     assert isinstance(next(program), Lock)
     step = program.send(DONE)
-    assert isinstance(step, Call) and step.statement == "tabulars.IDENTITY"
+    assert isinstance(step, Call) and step.statement is tabulars._IDENTITY
     program.close()
 
 

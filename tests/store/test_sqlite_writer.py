@@ -15,8 +15,9 @@ import pytest
 from app.errors import AlreadyExists, OutcomeUnknown, Unavailable
 from app.ports import Store
 from app.store import open_store
-from app.store.program import Call, Program, Statements
+from app.store.program import Call, Program
 from app.store.sqlite_writer import Writer
+from app.store.statements import Statements
 from app.store.warehouses import ALL, put
 from tests.store import workers
 from tests.store.acts import HOUSE, get, house, key, make, space, swap
