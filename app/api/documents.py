@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from app.api.shapes import Int32, Int64, Shape
 
@@ -95,13 +95,22 @@ class SortOrder(Shape):
     fields: list[SortField]
 
 
+class SnapshotSummary(Shape):
+    """What the snapshot did, and counts of it by name. Tables of format version 1 may lack the operation."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, str]
+
+    operation: Literal["append", "replace", "overwrite", "delete"] | None = None
+
+
 class Snapshot(Shape):
     """A state of the table at a point in time."""
 
     snapshot_id: Int64
     timestamp_ms: Int64
     manifest_list: str | None = None
-    summary: dict[str, str] | None = None
+    summary: SnapshotSummary | None = None
     parent_snapshot_id: Int64 | None = None
     sequence_number: Int64 | None = None
     schema_id: Int32 | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request
+from pydantic import WithJsonSchema
 
 from app import errors
 from app.api import deps
@@ -241,6 +242,7 @@ async def drop_table(
     purge: Annotated[
         str,
         Query(alias="purgeRequested", description="`true` (in any letter case) deletes the table's files too."),
+        WithJsonSchema({"type": "boolean"}),
     ] = "false",
 ) -> Answer:
     """Drop a table. Its files stay unless `purgeRequested` is true; then they are deleted in the background."""
