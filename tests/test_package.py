@@ -60,7 +60,6 @@ def test_the_wheel_holds_rooms_migrations_and_licence(wheel: Path) -> None:
     """Everything needed to serve and to migrate is inside; tests and caches are not."""
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"app/main.py", "app/cli/__init__.py", "icekeel_migrations/env.py"} <= names
-    assert {f"app/store/compiled/{name}" for name in ("sqlite.json", "postgresql.json", "sqlite.sql")} <= names
     revisions = {path.name for path in (ROOT / "migrations" / "versions").glob("*.py")}
     assert revisions
     assert {f"icekeel_migrations/versions/{name}" for name in revisions} <= names

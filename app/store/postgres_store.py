@@ -65,6 +65,15 @@ _FAILURES: Final = (asyncpg.PostgresError, *_BROKEN, UnicodeError)
 _Connection = Any  # asyncpg ships no types
 
 
+class _Closing(asyncpg.Connection):  # type: ignore[misc]  # it ships no types
+    """Closes without a complaint: the pool closes what it has expired in a task of its own, whose failure would be a
+    traceback in the log, and a connection that went silent always fails to take its leave."""
+
+    async def close(self, *, timeout: float | None = None) -> None:
+        with suppress(*_BROKEN):
+            await super().close(timeout=timeout)
+
+
 class _Again(Exception):
     """Surely nothing was stored and another attempt may succeed; `final` is what the caller is told if none does."""
 
@@ -105,6 +114,7 @@ class PostgresStore(SqlStore):
             max_size=self._pool_size,
             max_inactive_connection_lifetime=IDLE_S,
             reset=_as_it_is,
+            connection_class=_Closing,
             timeout=_CONNECT_S,
             command_timeout=self._timeout_s,
             **options,
