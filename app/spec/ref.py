@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
 import msgspec
 
@@ -20,6 +20,10 @@ from app.spec.codec import (
 )
 
 MAIN = "main"
+
+NO_SNAPSHOT: Final = -1
+"""In place of a snapshot ID: none. Java reads it so everywhere, and therefore no snapshot can have it; all other
+negative IDs are IDs like any."""
 
 RefKind = Literal["branch", "tag"]
 
@@ -71,6 +75,12 @@ def parse_ref(value: Json, path: str = "$") -> SnapshotRef:
         if number <= 0:
             raise SpecError(f"{key} must be greater than 0: {number}", f"{path}.{key}")
     return ref
+
+
+def refuse_no_snapshot(snapshot_id: int, what: str, path: str) -> None:
+    """SpecError for the ID that means none, in a place where a snapshot must be named."""
+    if snapshot_id == NO_SNAPSHOT:
+        raise SpecError(f"{what} cannot be {NO_SNAPSHOT}: readers take it for no snapshot. Use another ID", path)
 
 
 def ref_to_json(ref: SnapshotRef) -> dict[str, Json]:

@@ -16,6 +16,7 @@ from app.spec.codec import (
     required_int32,
     required_str,
 )
+from app.spec.ref import NO_SNAPSHOT
 
 
 class AssertCreate(msgspec.Struct, frozen=True):
@@ -77,7 +78,7 @@ _Obj = dict[str, Json]
 def _assert_ref(obj: _Obj, path: str) -> AssertRefSnapshotId:
     # -1 is how some serializers write "no snapshot"; a missing key is how others do.
     snapshot_id = optional_int64(obj, "snapshot-id", path)
-    return AssertRefSnapshotId(required_str(obj, "ref", path), None if snapshot_id == -1 else snapshot_id)
+    return AssertRefSnapshotId(required_str(obj, "ref", path), None if snapshot_id == NO_SNAPSHOT else snapshot_id)
 
 
 def _assert_field_id(obj: _Obj, path: str) -> AssertLastAssignedFieldId:

@@ -15,12 +15,13 @@ from app.errors import SpecError
 from app.spec.codec import decode, encode
 from app.spec.entries import NO_TEXT, Entries, kebab, parse_array, sealed_text
 from app.spec.logs import MetadataLog, MetadataLogEntry, SnapshotLog, SnapshotLogEntry
-from app.spec.ref import MAIN, SnapshotRef, parse_ref, ref_to_json
+from app.spec.ref import MAIN, NO_SNAPSHOT, SnapshotRef, parse_ref, ref_to_json, refuse_no_snapshot
 from app.spec.text import joined
 from app.spec.typed import Int32, Int64, convert_typed, decode_typed, drop_nulls
 
 __all__ = [
     "MAIN",
+    "NO_SNAPSHOT",
     "OPERATIONS",
     "Ancestry",
     "MetadataLog",
@@ -47,7 +48,7 @@ class _Summary(msgspec.Struct, frozen=True, gc=False):
 
 
 class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename=kebab):
-    """One snapshot: index values, and `raw`, its JSON text."""
+    """One snapshot: index values, and `raw`, its JSON text. A parent that the text gives as -1 is none."""
 
     snapshot_id: Int64
     timestamp_ms: Int64
@@ -115,16 +116,24 @@ def parse_snapshot(raw: bytes, path: str = "$", *, canonical: bool) -> Snapshot:
         return snapshot_from_json(decode(raw, path), path)
     snapshot = decode_typed(_SNAPSHOT, raw, path)
     _check(snapshot, path)
-    return msgspec.structs.replace(snapshot, body=msgspec.Raw(raw))
+    parent = None if snapshot.parent_snapshot_id == NO_SNAPSHOT else snapshot.parent_snapshot_id
+    return msgspec.structs.replace(snapshot, parent_snapshot_id=parent, body=msgspec.Raw(raw))
 
 
 def snapshot_from_json(value: object, path: str) -> Snapshot:
-    """A snapshot from decoded JSON, as `parse_snapshot(canonical=True)`."""
+    """A snapshot from decoded JSON, as `parse_snapshot(canonical=True)`. A parent -1 is left out as well."""
     cleaned = drop_nulls(value, path)
+    if isinstance(cleaned, dict) and _names_no_parent(cleaned):
+        del cleaned["parent-snapshot-id"]
     snapshot = convert_typed(cleaned, Snapshot, path)
     convert_typed(cleaned, _Complete, path)
     _check(snapshot, path)
     return msgspec.structs.replace(snapshot, body=msgspec.Raw(encode(cleaned)))
+
+
+def _names_no_parent(snapshot: dict[str, Any]) -> bool:
+    parent = snapshot.get("parent-snapshot-id")
+    return type(parent) is int and parent == NO_SNAPSHOT
 
 
 class Ancestry:
@@ -178,8 +187,13 @@ class Snapshots(Entries[Snapshot]):
         return Ancestry(self, snapshot_id)
 
     def verify(self, path: str) -> None:
-        """Look at everything in every snapshot, as a Java reader does: summary values that are no strings, say."""
+        """Look at everything in every snapshot, as a Java reader does: summary values that are no strings, say.
+
+        A snapshot with the ID that means none is refused too: it could be read, but no commit could name it.
+        """
         decode_typed(_COMPLETE, joined(self.parts()), path)
+        for at, snapshot in enumerate(self):
+            refuse_no_snapshot(snapshot.snapshot_id, "snapshot-id", f"{path}[{at}].snapshot-id")
 
 
 def parse_snapshots(raw: msgspec.Raw, path: str) -> Snapshots:
@@ -188,6 +202,8 @@ def parse_snapshots(raw: msgspec.Raw, path: str) -> Snapshots:
     for at, snapshot in enumerate(items):
         if snapshot.manifest_list is None or snapshot.first_row_id is not None or snapshot.added_rows is not None:
             _check(snapshot, f"{path}[{at}]")
+        if snapshot.parent_snapshot_id == NO_SNAPSHOT:
+            msgspec.structs.force_setattr(snapshot, "parent_snapshot_id", None)
     snapshots = Snapshots(items, sealed_text(raw, items))
     if snapshots.has_duplicates:
         raise SpecError("Two snapshots have the same snapshot-id", path)

@@ -22,7 +22,7 @@ from app.spec.invariants import check_invariants, check_references
 from app.spec.location import strip_trailing_slash
 from app.spec.logs import MetadataLog, SnapshotLog, parse_metadata_log, parse_snapshot_log
 from app.spec.partition import FIRST_PARTITION_FIELD_ID, PartitionSpec, parse_partition_fields, parse_partition_spec
-from app.spec.ref import MAIN, SnapshotRef, parse_ref
+from app.spec.ref import MAIN, NO_SNAPSHOT, SnapshotRef, parse_ref
 from app.spec.schemas import Schemas, parse_schemas, single_schema
 from app.spec.snapshot import Snapshots, parse_snapshots
 from app.spec.sort import UNSORTED, SortOrder, parse_sort_order
@@ -47,7 +47,7 @@ def parse_table_metadata(data: bytes, path: str = "$") -> TableMetadata:
     specs, default_spec_id = _specs(document, version)
     orders, default_order_id = _orders(document, version)
     current_snapshot_id = document.optional("current-snapshot-id", required_int64)
-    if current_snapshot_id == -1:
+    if current_snapshot_id == NO_SNAPSHOT:
         current_snapshot_id = None
     metadata = TableMetadata(
         format_version=version,

@@ -28,7 +28,7 @@ from app.spec.codec import (
 )
 from app.spec.encryption import EncryptedKey, encrypted_key_from_json
 from app.spec.partition import UnboundPartitionSpec, parse_unbound_partition_spec
-from app.spec.ref import SnapshotRef, parse_ref
+from app.spec.ref import SnapshotRef, parse_ref, refuse_no_snapshot
 from app.spec.schema import Schema, parse_schema
 from app.spec.snapshot import OPERATIONS, Snapshot, snapshot_from_json
 from app.spec.sort import SortOrder, parse_sort_order
@@ -216,6 +216,7 @@ def _add_order(obj: _Obj, path: str) -> AddSortOrder:
 
 def _add_snapshot(obj: _Obj, path: str) -> AddSnapshot:
     snapshot = snapshot_from_json(required(obj, "snapshot", path), f"{path}.snapshot")
+    refuse_no_snapshot(snapshot.snapshot_id, "snapshot-id", f"{path}.snapshot.snapshot-id")
     # Stored tables may hold anything here; but readers of changes (incremental scans, CDC) skip or fail on such a one.
     if snapshot.operation is not None and snapshot.operation not in OPERATIONS:
         known = ", ".join(OPERATIONS)
@@ -227,6 +228,7 @@ def _add_snapshot(obj: _Obj, path: str) -> AddSnapshot:
 def _set_ref(obj: _Obj, path: str) -> SetSnapshotRef:
     # The ref's members lie flat in the update, beside keys that are not the ref's.
     ref = msgspec.structs.replace(parse_ref(obj, path), extra={})
+    refuse_no_snapshot(ref.snapshot_id, "snapshot-id", f"{path}.snapshot-id")
     return SetSnapshotRef(required_str(obj, "ref-name", path), ref)
 
 
@@ -254,12 +256,16 @@ def _set_location(obj: _Obj, path: str) -> SetLocation:
 
 
 def _set_statistics(obj: _Obj, path: str) -> SetStatistics:
-    return SetStatistics(statistics_from_json(required(obj, "statistics", path), f"{path}.statistics"))
+    file = statistics_from_json(required(obj, "statistics", path), f"{path}.statistics")
+    refuse_no_snapshot(file.snapshot_id, "snapshot-id", f"{path}.statistics.snapshot-id")
+    return SetStatistics(file)
 
 
 def _set_partition_statistics(obj: _Obj, path: str) -> SetPartitionStatistics:
     value = required(obj, "partition-statistics", path)
-    return SetPartitionStatistics(partition_statistics_from_json(value, f"{path}.partition-statistics"))
+    file = partition_statistics_from_json(value, f"{path}.partition-statistics")
+    refuse_no_snapshot(file.snapshot_id, "snapshot-id", f"{path}.partition-statistics.snapshot-id")
+    return SetPartitionStatistics(file)
 
 
 def _remove_specs(obj: _Obj, path: str) -> RemovePartitionSpecs:

@@ -58,6 +58,22 @@ def set_ref(snapshot_id: int, name: str = "main", kind: str = "branch", **more: 
     return {"action": "set-snapshot-ref", "ref-name": name, "type": kind, "snapshot-id": snapshot_id, **more}
 
 
+def set_statistics(snapshot_id: int, size: int = 1) -> dict[str, Any]:
+    file = {
+        "snapshot-id": snapshot_id,
+        "statistics-path": "s3://bucket/t/metadata/x.puffin",
+        "file-size-in-bytes": size,
+        "file-footer-size-in-bytes": 1,
+        "blob-metadata": [],
+    }
+    return {"action": "set-statistics", "snapshot-id": snapshot_id, "statistics": file}
+
+
+def set_partition_statistics(snapshot_id: int, size: int = 1) -> dict[str, Any]:
+    file = {"snapshot-id": snapshot_id, "statistics-path": "s3://bucket/t/x.parquet", "file-size-in-bytes": size}
+    return {"action": "set-partition-statistics", "partition-statistics": file}
+
+
 def remove_snapshots(*snapshot_ids: int) -> dict[str, Any]:
     return {"action": "remove-snapshots", "snapshot-ids": list(snapshot_ids)}
 

@@ -189,3 +189,12 @@ def test_a_large_backlog_is_expired_in_one_pass() -> None:
     assert results[0] == results[1]
     assert [item["snapshot-id"] for item in results[0]["snapshots"]] == list(range(59_990, 60_000))
     assert len(results[0]["snapshot-log"]) == 10
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_first_snapshot_may_name_its_missing_parent_minus_one(version: int) -> None:
+    """As old writers do: it is stored without a parent."""
+    sent = snapshot(7, -1, 0 if version == 1 else 1) | {"first-row-id": 0, "added-rows": 1}
+    after = result(parsed(document(version)), add_snapshot(sent), set_ref(7))
+    del sent["parent-snapshot-id"]
+    assert written(after)["snapshots"] == [sent]

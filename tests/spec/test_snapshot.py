@@ -124,3 +124,23 @@ def test_nesting_beyond_reason_is_a_fault_of_the_document() -> None:
     text = b'{"snapshot-id":1,"timestamp-ms":1,"manifest-list":"m","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     with pytest.raises(SpecError):
         parse_snapshot(text, canonical=False)
+
+
+def test_a_parent_minus_one_is_none() -> None:
+    """Old writers put it so: what a client sends loses the member, a stored text stays, and both are parentless."""
+    sent = snapshot_from_json(snapshot(7, -1, 1), "$")
+    assert (sent.parent_snapshot_id, sent.to_json()) == (None, snapshot(7, None, 1))
+    kept = stored(snapshot(7, -1, 1), snapshot(8, 7, 2))
+    assert [item.parent_snapshot_id for item in kept] == [None, 7]
+    assert kept.ancestry(8).complete
+    assert joined(kept.parts()) == encode([snapshot(7, -1, 1), snapshot(8, 7, 2)])
+    assert parse_snapshot(encode(snapshot(7, -1, 1)), canonical=False).parent_snapshot_id is None
+
+
+def test_a_listed_snapshot_minus_one_is_read_but_not_taken_in() -> None:
+    """A stored table with one still loads; a document from outside is refused with the place."""
+    listed = stored(snapshot(7), snapshot(-1))
+    with pytest.raises(SpecError) as caught:
+        listed.verify("$.snapshots")
+    assert caught.value.path == "$.snapshots[1].snapshot-id"
+    stored(snapshot(-2), snapshot(0)).verify("$.snapshots")

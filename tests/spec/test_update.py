@@ -164,3 +164,48 @@ def test_the_four_operations_of_the_spec_are_taken(operation: str) -> None:
     sent = {"action": "add-snapshot", "snapshot": {**snapshot(1), "summary": {"operation": operation}}}
     (update,) = parse_table_updates([sent], "$.updates")
     assert isinstance(update, u.AddSnapshot) and update.snapshot.operation == operation
+
+
+REF = {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch"}
+FILE = {"statistics-path": "s", "file-size-in-bytes": 1}
+PUFFIN = {**FILE, "file-footer-size-in-bytes": 1, "blob-metadata": []}
+
+
+def naming(snapshot_id: int) -> list[tuple[str, dict[str, Any]]]:
+    """Every update that gives a snapshot ID a meaning, with the place of the ID."""
+    return [
+        ("snapshot.snapshot-id", {"action": "add-snapshot", "snapshot": snapshot(snapshot_id)}),
+        ("snapshot-id", {**REF, "snapshot-id": snapshot_id}),
+        ("statistics.snapshot-id", {"action": "set-statistics", "statistics": {**PUFFIN, "snapshot-id": snapshot_id}}),
+        (
+            "partition-statistics.snapshot-id",
+            {"action": "set-partition-statistics", "partition-statistics": {**FILE, "snapshot-id": snapshot_id}},
+        ),
+    ]
+
+
+@pytest.mark.parametrize("at", range(4))
+@pytest.mark.parametrize("snapshot_id", [-1, 2**63, -(2**63) - 1])
+def test_no_snapshot_has_the_id_of_none_or_one_beyond_64_bits(at: int, snapshot_id: int) -> None:
+    """Java reads -1 as no snapshot and cannot read what is no long; the error names the place."""
+    place, update = naming(snapshot_id)[at]
+    with pytest.raises(SpecError) as caught:
+        parse_table_updates([update])
+    assert caught.value.path == f"$.updates[0].{place}"
+
+
+@pytest.mark.parametrize("snapshot_id", [0, -2, -(2**63), 2**63 - 1])
+def test_every_other_long_is_a_snapshot_id(snapshot_id: int) -> None:
+    """Zero and the other negative numbers included, as in Java."""
+    assert len(parse_table_updates([update for _, update in naming(snapshot_id)])) == 4
+
+
+def test_minus_one_is_legal_where_it_means_none() -> None:
+    """As the snapshot of a statistics blob, and in what is to be removed."""
+    blob = {"type": "t", "snapshot-id": -1, "sequence-number": -1, "fields": []}
+    for update in (
+        {"action": "set-statistics", "statistics": {**PUFFIN, "snapshot-id": 1, "blob-metadata": [blob]}},
+        {"action": "remove-statistics", "snapshot-id": -1},
+        {"action": "remove-snapshots", "snapshot-ids": [-1]},
+    ):
+        assert parse_table_updates([update])
