@@ -25,10 +25,13 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """What metadata cannot tell, gathered by the caller.
 
     `specs_in_use`: the partition spec IDs that some retained manifest names; None when nobody looked.
+    `files_without_ids`: whether a data file of some retained snapshot has columns without field IDs; None when nobody
+    looked.
     `now_ms`: epoch milliseconds at which it was gathered.
     """
 
     specs_in_use: frozenset[int] | None = None
+    files_without_ids: bool | None = None
     now_ms: int = 0
 
 
@@ -313,6 +316,13 @@ class Change:
         old = () if self.previous is None else self.previous.sort_orders
         kept = {order.order_id for order in self.current.sort_orders}
         return tuple(order for order in old if order.order_id in kept)
+
+    @property
+    def keeps_data(self) -> bool:
+        """Whether some snapshot from before is still there."""
+        if self.previous is None:
+            return False
+        return any(snapshot.snapshot_id in self.current.snapshots for snapshot in self.previous.snapshots)
 
     @property
     def had_branch(self) -> bool:

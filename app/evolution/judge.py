@@ -10,6 +10,7 @@ from app.evolution.lineage import arrivals, builds_on_its_own, newcomers, retain
 from app.evolution.policy import asks_for_rules
 from app.evolution.registry import RULES
 from app.rules import Fault, Policy, Rule, Severity, Verdict, verdict
+from app.spec.name_mapping import NAME_MAPPING_PROPERTY
 from app.spec.table import TableMetadata
 
 _LIVE: Final = tuple(rule for rule in RULES if not rule.retired)
@@ -46,8 +47,8 @@ def judge(
 
     Only what the commit introduces is judged; what a table arrived with never refuses a commit. `now_ms` (epoch
     milliseconds) decides which waivers hold. A table that arrives by registration is not to be judged. When neither
-    schemas, specs, orders and format version nor the schema of a branch changed, and new snapshots build on the schema
-    of their parents, this returns at once.
+    schemas, specs, orders, format version and name mapping nor the schema of a branch changed, and new snapshots build
+    on the schema of their parents, this returns at once.
     """
     if previous is not None and _untouched(previous, current):
         return _NOTHING
@@ -92,6 +93,8 @@ def _untouched(previous: TableMetadata, current: TableMetadata) -> bool:
     ):
         return False
     if previous.properties is not current.properties and asks_for_rules(current.properties):
+        return False
+    if previous.properties.get(NAME_MAPPING_PROPERTY) != current.properties.get(NAME_MAPPING_PROPERTY):
         return False
     for _, snapshot in arrivals(previous, current):
         if retained_schema_id(current, snapshot) not in (None, current.current_schema_id):

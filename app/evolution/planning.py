@@ -16,10 +16,10 @@ from app.errors import SpecError, ValidationFailed
 from app.evolution import column_properties
 from app.evolution.diff import SchemaDiff, Slot, diff
 from app.evolution.editing import Touch, edit, missing
-from app.evolution.mapping import followed_mapping
+from app.evolution.mapping import followed_mapping, names_by_id
 from app.evolution.operations import Operation, RollbackTo
 from app.spec.codec import encode
-from app.spec.name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping, render_name_mapping
+from app.spec.name_mapping import NAME_MAPPING_PROPERTY, NameMapping, parse_name_mapping, render_name_mapping
 from app.spec.ref import MAIN, SnapshotRef, ref_to_json
 from app.spec.requirement import (
     AssertCurrentSchemaId,
@@ -153,8 +153,22 @@ def _mapping_update(table: TableMetadata, changes: SchemaDiff, schema: Schema, n
     except SpecError:
         notes.append(f"{NAME_MAPPING_PROPERTY} cannot be parsed and stays as it is")
         return None
-    followed = followed_mapping(mapping, changes, schema)
+    followed = followed_mapping(mapping, changes, schema, keep=len(table.snapshots) > 0)
+    notes.extend(_kept_names(followed, changes))
     return None if followed == mapping else render_name_mapping(followed)
+
+
+def _kept_names(mapping: NameMapping, changes: SchemaDiff) -> Iterator[str]:
+    names = names_by_id(mapping)
+    for delta in changes.deltas.values():
+        slot = delta.after
+        if slot is None or slot.role != "field" or not (delta.added or delta.renamed):
+            continue
+        if slot.field.name not in names.get(slot.field_id, {slot.field.name}):
+            yield (
+                f"{slot.field.name} stays the name of another field in {NAME_MAPPING_PROPERTY}, because files without "
+                f"field IDs may hold that one's values under it; {slot.path} is not found in such files"
+            )
 
 
 def _requirements(

@@ -1,13 +1,14 @@
-"""Rules about what engines and properties make of a legal change: all of them warn (ICE6xx)."""
+"""Rules about what engines and properties make of a legal change (ICE6xx). All but one, ICE607, warn."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from app.errors import SpecError
 from app.evolution.change import Change
 from app.evolution.column_properties import COLUMN_LISTS, PER_COLUMN
 from app.evolution.diff import Slot
+from app.evolution.mapping import moved_names, names_by_id
 from app.evolution.policy import misspelt
 from app.evolution.registry import RULES
 from app.rules import Fault, Severity
@@ -71,14 +72,13 @@ def name_mapping_stale(change: Change) -> Iterator[Fault]:
     Spec
         Column Projection: the mapping provides field IDs where a file has none.
     """
-    text = change.current.properties.get(NAME_MAPPING_PROPERTY)
-    if text is None or change.before is None or not change.takes_effect or not change.introduced:
+    if change.before is None or not change.takes_effect or not change.introduced:
         return
-    try:
-        mapping = parse_name_mapping(text)
-    except SpecError:
+    mapping = _mapping(change.current.properties)
+    if mapping is None:
         return
-    known = _names_by_id(mapping)
+    known = names_by_id(mapping)
+    used: set[str] = set().union(*known.values())
     for delta in change.introduced:
         slot = delta.after
         if slot is None or slot.role != "field" or not (delta.added or delta.renamed):
@@ -89,7 +89,11 @@ def name_mapping_stale(change: Change) -> Iterator[Fault]:
         what = "is not in" if names is None else f"has no name {slot.field.name} in"
         yield Fault(
             text=f"{slot.label} {what} {NAME_MAPPING_PROPERTY}, so files without field IDs cannot answer for it",
-            fix=f"Add it to {NAME_MAPPING_PROPERTY} in the same commit, keeping old names.",
+            fix=(
+                "Use another name: this one is that of another field in the mapping, whose values such files hold."
+                if slot.field.name in used and change.keeps_data
+                else f"Add it to {NAME_MAPPING_PROPERTY} in the same commit, keeping old names."
+            ),
             field_id=slot.field_id,
             path=slot.path,
             after=slot.field.name,
@@ -241,12 +245,70 @@ def rule_property_without_effect(change: Change) -> Iterator[Fault]:
             )
 
 
-def _names_by_id(mapping: NameMapping) -> dict[int, set[str]]:
-    out: dict[int, set[str]] = {}
-    for _, entry in mapping.walk():
-        if entry.field_id is not None:
-            out.setdefault(entry.field_id, set()).update(entry.names)
-    return out
+@RULES.rule("ICE607", "mapped-name-moved", spec="Column Projection")
+def mapped_name_moved(change: Change) -> Iterator[Fault]:
+    """The name mapping gives a name to another field than before, while the table has data.
+
+    Checks
+        No name in `schema.name-mapping.default`, at any depth, is mapped to a field that it was not mapped to before.
+        A name that is new in the mapping must not be one that an earlier retained schema has for another column in the
+        same place. Tables without snapshots are not looked at, nor is a mapping that comes to a table which has none.
+    Why it matters
+        Files without field IDs (imported ones, add_files) find their columns through the mapping alone. When a name
+        moves, the values under it in old files appear as the other column: silently wrong, with no error anywhere.
+        Client libraries move names on their own when a column takes a name that another one gave up.
+    Example
+        Column 2 was renamed from v to w and is mapped as v and w. Adding a new column v with the mapping `2: w, 3: v`
+        is refused: old values of w would appear as v. So is dropping v and adding another v that takes over its name.
+    What to do
+        Use another name for the column, or keep the old name on the old field. If every data file has field IDs, unset
+        `schema.name-mapping.default`, which nothing needs then, or lower this rule.
+    Spec
+        Column Projection: the mapping provides field IDs where a file has none.
+    """
+    previous = change.previous
+    if previous is None or not change.takes_effect or change.evidence.files_without_ids is False:
+        return
+    if previous.properties.get(NAME_MAPPING_PROPERTY) == change.current.properties.get(NAME_MAPPING_PROPERTY):
+        return
+    before, after = _mapping(previous.properties), _mapping(change.current.properties)
+    if before is None or after is None or not change.keeps_data:
+        return
+    earlier = (previous.schemas.get(schema_id) for schema_id in sorted(previous.schemas))
+    for move in moved_names(before, after, (schema for schema in earlier if schema is not None)):
+        known = move.field_id in change.after.by_id
+        yield Fault(
+            text=(
+                f"name {move.name} in {NAME_MAPPING_PROPERTY} goes from {_label(change, move.former)} to "
+                f"{_label(change, move.field_id)}: old files without field IDs hold values of the former under it, and "
+                f"nothing shows that there are none"
+            ),
+            fix=(
+                f"Use another name, keep {move.name} on field {move.former}, or unset {NAME_MAPPING_PROPERTY} if every "
+                f"data file has field IDs."
+            ),
+            field_id=move.field_id,
+            path=change.after.name_of(move.field_id) if known else move.name,
+            before=f"field {move.former}",
+            after=f"field {move.field_id}",
+        )
+
+
+def _mapping(properties: Mapping[str, str]) -> NameMapping | None:
+    """None when the property is not set or cannot be parsed."""
+    text = properties.get(NAME_MAPPING_PROPERTY)
+    try:
+        return None if text is None else parse_name_mapping(text)
+    except SpecError:
+        return None
+
+
+def _label(change: Change, field_id: int) -> str:
+    if field_id in change.after.by_id:
+        return f"column {change.after.name_of(field_id)} (field {field_id})"
+    for schema, _ in change.definitions(field_id):
+        return f"the dropped column {schema.name_of(field_id)} (field {field_id})"
+    return f"field {field_id}"
 
 
 def _lost_names(change: Change) -> dict[str, Slot]:
