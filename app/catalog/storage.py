@@ -44,9 +44,10 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "gcs.oauth2.token": ("gcs.oauth2.token",),
     "adls.account-key": ("adls.account-key", "adls.auth.shared-key.account.key"),
     "adls.auth.shared-key.account.key": ("adls.account-key", "adls.auth.shared-key.account.key"),
-    "adls.auth.shared-key.account.name": ("adls.account-name", "adls.auth.shared-key.account.name"),
     "adls.sas-token": ("adls.sas-token",),
 }
+# They go with an Azure key, likewise under both names.
+_ACCOUNT_NAMES: Final = ("adls.auth.shared-key.account.name", "adls.account-name")
 _SAS_OF_ACCOUNT: Final = "adls.sas-token."
 
 
@@ -145,4 +146,7 @@ def _family(location: str) -> str:
 def _keys(warehouse: Warehouse) -> dict[str, str]:
     found = {name: warehouse.secrets[key] for key, names in _KEYS.items() if key in warehouse.secrets for name in names}
     found.update((name, value) for name, value in warehouse.secrets.items() if name.startswith(_SAS_OF_ACCOUNT))
+    account = next((warehouse.storage[name] for name in _ACCOUNT_NAMES if name in warehouse.storage), None)
+    if found and account is not None:
+        found.update(dict.fromkeys(_ACCOUNT_NAMES, account))
     return found

@@ -12,9 +12,7 @@ from typing import Final
 
 _STATUS: Final = re.compile(r"returned non-2xx status code: ([1-5][0-9]{2})\b")
 # Where the client looks for credentials when the environment holds none.
-_SOURCES: Final = re.compile(
-    r"Error performing [A-Z]+ https?://(?:169\.254\.\S+|metadata\.google\.internal\S*|\S+/(?:latest/api|metadata)/\S*) "
-)
+_SOURCES: Final = re.compile(r"Error performing [A-Z]+ https?://(?:169\.254\.|metadata\.google\.internal)")
 _CODE: Final = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
 _KNOWN_CODES: Final = (
     "AccessDenied AccountIsDisabled AllAccessDisabled AuthenticationFailed AuthorizationFailure "
