@@ -15,9 +15,7 @@ REFUSED = HEAD + "Server returned non-2xx status code: 403 Forbidden: "
 @given(st.text(min_size=1, max_size=200).map(lambda text: f"\u2603{text}\u2603"))
 def test_nothing_of_a_body_passes(body: str) -> None:
     """Whatever a server answers, the words are ours: the same as for another body."""
-    found = reason(Exception(REFUSED + body))
-    assert found == "the store answered 403 Forbidden" or any(code in body for code in ("<Code>",))
-    assert "\u2603" not in found and "\n" not in found
+    assert reason(Exception(REFUSED + body)) == "the store answered 403 Forbidden"
 
 
 @pytest.mark.parametrize(
