@@ -19,6 +19,7 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _FAMILIES: Final = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb"}
 _CASELESS_AUTHORITY: Final = frozenset({"abfs", "wasb"})
 _LOCAL: Final = "file"
+_AUTHORITY: Final = re.compile(r"\$?[A-Za-z0-9][A-Za-z0-9._-]*(?:@[A-Za-z0-9][A-Za-z0-9.-]*)?")
 _MAX_DECODINGS: Final = 4
 
 MAX_CHARS: Final = 8_192
@@ -44,6 +45,12 @@ def is_absolute(location: str) -> bool:
     if match[1].lower() == _LOCAL:
         return bool(match[2]) or rest.startswith("/")
     return bool(match[2]) and bool(rest) and not rest.startswith("/")
+
+
+def is_plain_authority(authority: str) -> bool:
+    """Whether it is `bucket` or `container@account-host`, of characters that name no other host when they become part
+    of the host name that requests, and the server's credentials, go to."""
+    return _AUTHORITY.fullmatch(authority) is not None
 
 
 def strip_trailing_slash(location: str) -> str:
