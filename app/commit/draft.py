@@ -10,7 +10,7 @@ from app.errors import ValidationFailed
 from app.spec.partition import PartitionSpec
 from app.spec.ref import SnapshotRef
 from app.spec.schema import Schema
-from app.spec.schema_counter import remembered_schema_id
+from app.spec.schema_counter import remembered_schema_id, remembered_spec_id
 from app.spec.schemas import Schemas
 from app.spec.snapshot import Snapshot, Snapshots
 from app.spec.sort import SortOrder
@@ -61,6 +61,7 @@ class TableDraft:
         self.last_partition_id = NO_PARTITION_FIELD_YET if base is None else base.last_partition_id
         self.last_added_spec_id: int | None = None
         self.removed_spec_ids: set[int] = set()
+        self.remembered_spec_id = -1 if base is None else remembered_spec_id(base.extra)
         self.assigned_spec_ids: dict[int, int] = {}
 
         self.orders: tuple[SortOrder, ...] = () if base is None else base.sort_orders

@@ -12,9 +12,11 @@ from app.spec.partition import (
     PartitionSpec,
     UnboundPartitionField,
     UnboundPartitionSpec,
+    check_retained_spec,
     check_spec,
     compatible,
 )
+from app.spec.schema import Schema
 from app.spec.update import LAST_ADDED, AddPartitionSpec, RemovePartitionSpecs, SetDefaultSpec
 
 
@@ -45,9 +47,10 @@ def _resolve(draft: TableDraft, sent: UnboundPartitionSpec, spec_id: int) -> Non
 
 
 def _next_spec_id(draft: TableDraft) -> int:
-    """Above every listed id and every id that this commit removed: manifests may still name those."""
+    """Above every listed id, every id that this commit removed (manifests may still name those), and every id of a
+    spec that the table dropped on its own (a writer may still hold that version)."""
     taken = {spec.spec_id for spec in draft.specs} | draft.removed_spec_ids
-    following = max(taken, default=-1) + 1
+    following = max(*taken, draft.remembered_spec_id, -1) + 1
     if following > INT32_MAX:
         raise ValidationFailed("Cannot add a partition spec: no spec-id is left")
     return max(following, 0)
@@ -162,3 +165,28 @@ def remove_specs(draft: TableDraft, update: RemovePartitionSpecs) -> None:
         if draft.last_added_spec_id in gone:
             draft.last_added_spec_id = None
         draft.record(update)
+
+
+def drop_unfit_specs(draft: TableDraft, schema: Schema, default_spec_id: int) -> None:
+    """Take out the specs that cannot be bound to `schema`, the current one, when no file can have used them.
+
+    That is so when the table never had a snapshot and those that this commit adds were written under that very
+    schema. Their ids are never given again. What files may have used stays, and the evolution rules judge it.
+    """
+    if draft.base is not None and not draft.base.never_written:
+        return
+    if any(snapshot.schema_id != schema.schema_id for snapshot in draft.added_snapshots.values()):
+        return
+    unfit = [spec.spec_id for spec in draft.specs if spec.spec_id != default_spec_id and not _binds(spec, schema)]
+    if unfit:
+        draft.specs = tuple(spec for spec in draft.specs if spec.spec_id not in unfit)
+        draft.remembered_spec_id = max(draft.remembered_spec_id, *unfit)
+        draft.record(RemovePartitionSpecs(tuple(unfit)))
+
+
+def _binds(spec: PartitionSpec, schema: Schema) -> bool:
+    try:
+        check_retained_spec(spec, schema)
+    except ValidationFailed:
+        return False
+    return True

@@ -18,7 +18,7 @@ from app.errors import SpecError, ValidationFailed
 from app.spec import update as u
 from app.spec.codec import NO_EXTRA
 from app.spec.logs import MetadataLog
-from app.spec.schema_counter import with_remembered
+from app.spec.schema_counter import LAST_SPEC_ID, with_remembered
 from app.spec.table import DEFAULT_FORMAT_VERSION, TableMetadata, check_invariants
 
 __all__ = ["Applied", "apply", "new_table"]
@@ -119,6 +119,9 @@ def _close(draft: TableDraft, base_location: str | None, now_ms: int) -> tuple[T
         listed = listed.append(snapshot)
     metadata_log, expired = _metadata_log(draft, base_location)
     current_schema_id, default_spec_id, default_order_id, location = _settled_heads(draft)
+    schema = draft.schemas.get(current_schema_id)
+    if schema is not None:
+        specs.drop_unfit_specs(draft, schema, default_spec_id)
     metadata = TableMetadata(
         format_version=draft.format_version,
         table_uuid=draft.table_uuid,
@@ -149,8 +152,12 @@ def _close(draft: TableDraft, base_location: str | None, now_ms: int) -> tuple[T
 
 
 def _extra(draft: TableDraft) -> Mapping[str, msgspec.Raw]:
-    """The members that are not the spec's, with the highest schema id as soon as the list of schemas lacks it."""
+    """The members that are not the spec's, with the highest schema id as soon as the list of schemas lacks it, and
+    that of a spec which the table dropped on its own likewise."""
     extra = NO_EXTRA if draft.base is None else draft.base.extra
+    if draft.remembered_spec_id >= 0:
+        listed = max((spec.spec_id for spec in draft.specs), default=-1)
+        extra = with_remembered(extra, draft.remembered_spec_id, listed, LAST_SPEC_ID)
     if not draft.removed_schema_ids and draft.remembered_schema_id < 0:
         return extra
     highest = max(draft.remembered_schema_id, *draft.removed_schema_ids, *draft.schemas.ids)

@@ -247,6 +247,21 @@ def check_spec(spec: PartitionSpec | UnboundPartitionSpec, schema: Schema) -> No
             _check_source(part, source_id, schema)
 
 
+def check_retained_spec(spec: PartitionSpec, schema: Schema) -> None:
+    """Whether a spec that is kept for older files can be bound to `schema`: a source that is gone is no obstacle.
+
+    One that is there must do as for `check_spec`: the reference implementation binds every listed spec to the current
+    schema, the transform by its source's type, when it loads a table (1.1 and later; before, a missing source failed
+    as well), and its workers check the rest when they unpack the table. Raises ValidationFailed.
+    """
+    for part in spec.fields:
+        if part.transform.is_void:
+            continue
+        for source_id in part.source_ids:
+            if source_id in schema.by_id:
+                _check_source(part, source_id, schema)
+
+
 def _check_source(part: PartitionField | UnboundPartitionField, source_id: int, schema: Schema) -> None:
     source = schema.by_id.get(source_id)
     if source is None:

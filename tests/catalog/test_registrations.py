@@ -14,14 +14,17 @@ from app.errors import AlreadyExists, BadRequest, NoSuchNamespace, NoSuchTable, 
 from app.events import Created, Dropped, SchemaChanged
 from tests.catalog.shorthand import (
     NS,
+    Json,
     append,
     commit,
     create,
     create_view,
     document,
+    field,
     load,
     metadata,
     namespace,
+    schema_json,
     set_properties,
 )
 from tests.catalog.world import ALICE, HOME, World
@@ -117,6 +120,39 @@ def test_a_file_that_is_no_table_is_a_bad_request(shop: World, content: bytes) -
         register(shop, "x", str(bad))
     with pytest.raises(NoSuchTable):
         load(shop, "x")
+
+
+def days_of(kind: str, where: Path) -> Json:
+    """A table of column 1 whose spec 0, kept beside the default one, is day of it."""
+    return {
+        "format-version": 2,
+        "table-uuid": "0b0b0b0b-0000-4000-8000-000000000029",
+        "location": str(where),
+        "last-sequence-number": 3,
+        "last-updated-ms": 1,
+        "last-column-id": 1,
+        "schemas": [schema_json(field(1, "c", kind))],
+        "current-schema-id": 0,
+        "partition-specs": [
+            {"spec-id": 0, "fields": [{"source-id": 1, "field-id": 1000, "name": "p", "transform": "day"}]},
+            {"spec-id": 1, "fields": []},
+        ],
+        "default-spec-id": 1,
+        "last-partition-id": 1000,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "default-sort-order-id": 0,
+    }
+
+
+def test_a_file_with_a_retained_spec_that_java_cannot_bind_is_a_bad_request(shop: World) -> None:
+    """The message names the spec and its place; with a type that the transform takes the file is registered."""
+    file = shop.warehouse / "x" / "v.metadata.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps(days_of("long", file.parent)))
+    with pytest.raises(BadRequest, match=r"Partition spec 0.*long for transform: day.*partition-specs\[0\]"):
+        register(shop, "x", str(file))
+    file.write_text(json.dumps(days_of("timestamp", file.parent)))
+    assert register(shop, "x", str(file)).metadata_location == str(file)
 
 
 def test_a_truncated_file_is_a_bad_request(shop: World) -> None:
