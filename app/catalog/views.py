@@ -158,7 +158,9 @@ async def register_view(
     async def act(key: Key) -> LoadedView:
         await places.vacancy(ctx, home, levels, name, "view")
         locations.check(ctx, home, metadata_location, "metadata location")
-        document = await read_afresh(ctx.objects.of(home), metadata_location, ctx.limits.document_bytes, VIEW)
+        document = await read_afresh(
+            ctx.objects.of(home), metadata_location, ctx.limits.document_bytes, VIEW, foreign=True
+        )
         locations.check(ctx, home, document.metadata.location, "view location in the metadata file")
         place = (levels, name)
         made = document.metadata
