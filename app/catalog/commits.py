@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.catalog import drafts, judgement, locations, namespaces, places, replays, versions, warehouses
+from app.catalog import drafts, judgement, locations, namespaces, places, replays, versions, warehouses, weights
 from app.catalog.answers import Committed
 from app.catalog.context import Caller, Context
 from app.catalog.documents import Document, aside, table_text
@@ -47,6 +47,13 @@ class TableChange:
     requirements: tuple[TableRequirement, ...]
     updates: tuple[TableUpdate, ...]
     plan: Planner | None = None
+    plan_weight: int = 0
+
+    def weight(self, base: TableMetadata | None) -> int:
+        """How heavy it is to check and fold, as `aside` counts."""
+        if self.plan is not None and base is not None:
+            return self.plan_weight + weights.of_schema(base.schema)
+        return weights.of_requirements(self.requirements) + weights.of_updates(self.updates)
 
     def on(self, base: TableMetadata | None) -> tuple[TableUpdate, ...]:
         """The updates to apply to `base`."""
@@ -179,7 +186,7 @@ async def _draft(ctx: Context, caller: Caller, home: Warehouse, entries: Sequenc
     if row is None or row.kind != "table":
         raise NoSuchTable.named(levels, name)
     document = await _base(ctx, home, row)
-    applied = _applied(ctx, entries, document.metadata, row.metadata_location)
+    applied = await _applied(ctx, entries, document.metadata, row.metadata_location)
     if not applied.changed:
         return _unchanged(row, document)
     return await _next_version(ctx, caller, home, row, document.metadata, applied)
@@ -199,13 +206,18 @@ async def _base(ctx: Context, home: Warehouse, row: Tabular) -> Document[TableMe
         raise SwapLost("The base was trimmed while it was read") from None
 
 
-def _applied(
+async def _applied(
     ctx: Context, entries: Sequence[TableChange], base: TableMetadata | None, base_location: str | None
 ) -> commit_tables.Applied:
-    for entry in entries:
-        commit_requirements.check_table(entry.requirements, base)
-    updates = tuple(update for entry in entries for update in entry.on(base))
-    return commit_tables.apply(base, base_location, updates, ctx.clock.now_ms(), ctx.ids.uuid4())
+    now_ms, fresh_uuid = ctx.clock.now_ms(), ctx.ids.uuid4()
+
+    def work() -> commit_tables.Applied:
+        for entry in entries:
+            commit_requirements.check_table(entry.requirements, base)
+        updates = tuple(update for entry in entries for update in entry.on(base))
+        return commit_tables.apply(base, base_location, updates, now_ms, fresh_uuid)
+
+    return await aside(sum(entry.weight(base) for entry in entries), work)
 
 
 async def _first_version(
@@ -217,7 +229,7 @@ async def _first_version(
         raise _already_there(row)
     names.validate_name(name)
     namespace = await namespaces.existing(ctx, home, levels)
-    metadata = _applied(ctx, entries, None, None).metadata
+    metadata = (await _applied(ctx, entries, None, None)).metadata
     return await first_draft(ctx, caller, home, namespace, name, metadata)
 
 
@@ -247,7 +259,10 @@ async def first_draft(
         columns=columns_of(metadata, pen.at_ms),
         exclusive=True,
         roots=await locations.roots(ctx, home, metadata.location, metadata.properties),
-        events=(pen.created("table", file), *pen.evolved(None, metadata, file, verdict.findings)),
+        events=(
+            pen.created("table", file),
+            *await aside(weights.of_step(None, metadata), pen.evolved, None, metadata, file, verdict.findings),
+        ),
         findings=verdict.findings,
     )
 
@@ -277,7 +292,7 @@ async def _next_version(
         exclusive=True,
         roots=await _new_roots(ctx, home, base, metadata),
         events=(
-            *pen.evolved(base, metadata, file, verdict.findings),
+            *await aside(weights.of_step(base, metadata), pen.evolved, base, metadata, file, verdict.findings),
             *pen.waivers_used(verdict.waivers_used, file),
         ),
         findings=verdict.findings,
@@ -310,7 +325,8 @@ def _unchanged(row: Tabular, document: Document[TableMetadata]) -> Draft:
 
 
 async def rendered(metadata: TableMetadata) -> Document[TableMetadata]:
-    weight = metadata.snapshots.loose * _SNAPSHOT_BYTES
+    lists = len(metadata.partition_specs) + len(metadata.sort_orders) + len(metadata.refs)
+    weight = (metadata.snapshots.loose + lists) * _SNAPSHOT_BYTES
     return Document(await aside(weight, table_text, metadata), metadata)
 
 

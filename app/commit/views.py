@@ -16,7 +16,7 @@ from app.spec import update as u
 from app.spec.codec import INT32_MAX
 from app.spec.location import strip_trailing_slash
 from app.spec.schema import Schema
-from app.spec.schemas import Schemas
+from app.spec.schemas import GrowingSchemas, Schemas
 from app.spec.view import (
     SUPPORTED_VIEW_FORMAT_VERSION,
     VersionLogEntry,
@@ -46,7 +46,7 @@ class _Draft:
         self.base = base
         self.location = base.location
         self.properties = dict(base.properties)
-        self.schemas = base.schemas
+        self.schemas = GrowingSchemas(base.schemas)
         self.versions = {version.version_id: version for version in base.versions}
         self.current_version_id = base.current_version_id
         self.added_version_ids: set[int] = set()
@@ -103,11 +103,11 @@ def _add_schema(draft: _Draft, update: u.AddSchema) -> None:
     """List the schema, or resolve to the equal one that is listed already."""
     known = draft.schemas.same_as(update.schema)
     if known is None:
-        named = {version.schema_id for version in draft.versions.values()}
-        known = max({*draft.schemas.ids, *named}, default=-1) + 1
+        named = max((version.schema_id for version in draft.base.versions), default=-1)
+        known = max(draft.schemas.highest_id, named) + 1
         if known > INT32_MAX:
             raise ValidationFailed("Cannot add a schema: no schema-id is left")
-        draft.schemas = draft.schemas.append(update.schema.with_id(known))
+        draft.schemas.append(update.schema.with_id(known))
         draft.effective.append(update)
     draft.last_added_schema_id = known
     # 0 is what clients send that do not number schemas at all.
@@ -211,7 +211,7 @@ def apply(base: ViewMetadata, updates: Iterable[u.ViewUpdate], now_ms: int) -> A
         base,
         location=draft.location,
         properties=draft.properties,
-        schemas=draft.schemas,
+        schemas=draft.schemas.settled(),
         versions=tuple(version for version in draft.versions.values() if version.version_id in kept),
         current_version_id=draft.current_version_id,
         version_log=log,

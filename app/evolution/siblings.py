@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Generic, Protocol, TypeVar
 
 
@@ -113,8 +114,8 @@ class Siblings(Generic[T]):
     def _chain(self) -> dict[T | None, T | None]:
         if self._after is None:
             ends: list[T | None] = [None, *self._listed, None]
-            self._after = dict(zip(ends[:-1], ends[1:], strict=True))
-            self._before = dict(zip(ends[1:], ends[:-1], strict=True))
+            self._after = dict(pairwise(ends))
+            self._before = dict(pairwise(reversed(ends)))
         return self._after
 
     def _link(self, node: T, behind: T | None) -> None:

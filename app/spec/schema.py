@@ -33,6 +33,9 @@ from app.spec.types import (
     parse_type,
 )
 
+MOST_NAME_CHARACTERS: Final = 64_000_000
+"""Characters of all full dotted names of one schema."""
+
 FieldKind = Literal["field", "element", "key", "value"]
 
 _SCHEMA_KEYS: Final = frozenset({"type", "schema-id", "identifier-field-ids", "fields"})
@@ -42,7 +45,7 @@ _NEEDS_WALK: Final = frozenset({*NESTED_TYPES, UnknownType})
 class _Index:
     """Everything a schema knows by field id, in document order (parents before children)."""
 
-    __slots__ = ("by_id", "by_name", "kinds", "names", "parents", "positions", "short_names")
+    __slots__ = ("by_id", "by_name", "characters", "kinds", "names", "parents", "positions", "short_names")
 
     def __init__(self) -> None:
         self.by_id: dict[int, NestedField] = {}
@@ -52,6 +55,7 @@ class _Index:
         self.kinds: dict[int, FieldKind] = {}
         self.positions: dict[int, int] = {}
         self.short_names: dict[str, int] = {}
+        self.characters = 0
 
     @classmethod
     def walked(cls, fields: tuple[NestedField, ...]) -> _Index:
@@ -76,6 +80,10 @@ class _Index:
         self, entry: NestedField, kind: FieldKind, position: int, parent: int | None, prefix: str, short: str
     ) -> None:
         field_id, name = entry.field_id, prefix + entry.name
+        # Full names repeat those of what is around: one name of a megabyte over 100,000 columns would be 100 GB.
+        self.characters += len(name)
+        if self.characters > MOST_NAME_CHARACTERS:
+            raise SpecError(f"Invalid schema: full names have more than {MOST_NAME_CHARACTERS} characters together")
         if field_id in self.by_id:
             raise SpecError(f"Invalid schema: field id {field_id} is used by {self.names[field_id]} and by {name}")
         if name in self.by_name:
