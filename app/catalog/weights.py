@@ -9,7 +9,15 @@ from app.evolution.operations import Operation
 from app.spec.requirement import TableRequirement
 from app.spec.schema import Schema
 from app.spec.table import TableMetadata
-from app.spec.update import AddPartitionSpec, AddSchema, AddSortOrder, RemoveProperties, SetProperties, TableUpdate
+from app.spec.update import (
+    AddPartitionSpec,
+    AddSchema,
+    AddSortOrder,
+    RemoveProperties,
+    SetProperties,
+    TableUpdate,
+    ViewUpdate,
+)
 
 _COLUMN: Final = 1_000
 """A column of a schema that is folded, judged or compared: some 30 microseconds."""
@@ -17,8 +25,8 @@ _UPDATE: Final = 500
 _PROPERTY: Final = 50
 
 
-def of_updates(updates: Iterable[TableUpdate]) -> int:
-    """Of folding updates into a table."""
+def of_updates(updates: Iterable[TableUpdate | ViewUpdate]) -> int:
+    """Of folding updates into a table or view."""
     return sum(map(_of_update, updates))
 
 
@@ -55,7 +63,7 @@ def of_step(before: TableMetadata | None, after: TableMetadata) -> int:
     return weight
 
 
-def _of_update(update: TableUpdate) -> int:
+def _of_update(update: TableUpdate | ViewUpdate) -> int:
     match update:
         case AddSchema(schema):
             return _UPDATE + len(schema.fields) * _COLUMN

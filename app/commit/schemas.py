@@ -10,7 +10,7 @@ from app.spec.codec import INT32_MAX
 from app.spec.schema import Schema
 from app.spec.update import LAST_ADDED, AddSchema, RemoveSchemas, SetCurrentSchema
 
-MOST_COLUMNS: Final = 100_000
+MOST_COLUMNS: Final = 50_000
 """Columns of any depth in a schema that a client brings; schemas that are stored may have more."""
 
 

@@ -5,7 +5,7 @@ Pure: time and the uuid of a new view are handed in. Column ids of views are the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -48,6 +48,11 @@ class _Draft:
         self.properties = dict(base.properties)
         self.schemas = GrowingSchemas(base.schemas)
         self.versions = {version.version_id: version for version in base.versions}
+        self.highest_version_id = max(self.versions, default=0)
+        # The first version that behaves so.
+        self.behaviours: dict[Hashable, int] = {}
+        for version in base.versions:
+            self.behaviours.setdefault(version.behaviour, version.version_id)
         self.current_version_id = base.current_version_id
         self.added_version_ids: set[int] = set()
         self.last_added_schema_id: int | None = None
@@ -139,17 +144,18 @@ def _remove_properties(draft: _Draft, update: u.RemoveProperties) -> None:
 def _add_version(draft: _Draft, update: u.AddViewVersion) -> None:
     """List the version, or resolve to one that behaves the same; its number is the server's when taken."""
     version = msgspec.structs.replace(update.view_version, schema_id=_schema_of(draft, update.view_version))
-    known = next((item for item in draft.versions.values() if item.behaves_like(version)), None)
+    known = draft.behaviours.get(version.behaviour)
     if known is not None:
-        draft.last_added_version_id = known.version_id
+        draft.last_added_version_id = known
         return
     _check_dialects(version)
-    highest = max(draft.versions, default=0)
+    highest = draft.highest_version_id
     if version.version_id <= highest:
         if highest == INT32_MAX:
             raise ValidationFailed("Cannot add a view version: no version-id is left")
         version = msgspec.structs.replace(version, version_id=highest + 1)
     draft.versions[version.version_id] = version
+    draft.behaviours[version.behaviour] = draft.highest_version_id = version.version_id
     draft.added_version_ids.add(version.version_id)
     draft.last_added_version_id = version.version_id
     draft.effective.append(u.AddViewVersion(version))

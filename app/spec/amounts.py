@@ -10,8 +10,8 @@ from typing import Final
 
 from app.errors import SpecError
 
-MOST_VALUES: Final = 1_000_000
-"""Commas and opening brackets of one request: four times what 10,000 snapshots need, twice what 100,000 columns do."""
+MOST_VALUES: Final = 500_000
+"""Commas and opening brackets of one request: twice what 10,000 snapshots or 50,000 columns need."""
 
 MOST_FILE_VALUES: Final = 10_000_000
 """As `MOST_VALUES`, for a metadata file that somebody else wrote: about 300,000 snapshots."""
