@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.catalog import drafts, judgement, locations, namespaces, places, replays, versions, warehouses
+from app.catalog import drafts, judgement, locations, namespaces, places, replays, versions, warehouses, weights
 from app.catalog.answers import Committed
 from app.catalog.context import Caller, Context
 from app.catalog.documents import Document, aside, table_text
@@ -50,6 +50,13 @@ class TableChange:
     requirements: tuple[TableRequirement, ...]
     updates: tuple[TableUpdate, ...]
     plan: Planner | None = None
+    plan_weight: int = 0
+
+    def weight(self, base: TableMetadata | None) -> int:
+        """How heavy it is to check and fold, as `aside` counts."""
+        if self.plan is not None and base is not None:
+            return self.plan_weight + weights.of_schema(base.schema)
+        return weights.of_requirements(self.requirements) + weights.of_updates(self.updates)
 
     def on(self, base: TableMetadata | None) -> tuple[TableUpdate, ...]:
         """The updates to apply to `base`."""
@@ -235,8 +242,7 @@ async def _folded(
         if at:
             # A long transaction leaves room for other requests between its entries.
             await asyncio.sleep(0)
-        commit_requirements.check_table(entry.requirements, state)
-        applied = commit_tables.apply(state, logged, entry.on(state), now_ms, fresh_uuid)
+        applied = await aside(entry.weight(state), _applied, entry, state, logged, now_ms, fresh_uuid)
         if not applied.changed:
             continue
         verdict = await _admitted(ctx, home, scope, state, applied.metadata, waivers)
@@ -263,6 +269,13 @@ async def _admitted(
     known = {} if before is None else before.properties
     await locations.check_introduced(ctx, home, scope.levels, known, after.properties)
     return await judgement.accepted(ctx, scope, before, after, spent)
+
+
+def _applied(
+    entry: TableChange, base: TableMetadata | None, base_location: str | None, now_ms: int, fresh_uuid: str
+) -> commit_tables.Applied:
+    commit_requirements.check_table(entry.requirements, base)
+    return commit_tables.apply(base, base_location, entry.on(base), now_ms, fresh_uuid)
 
 
 async def _first_version(
@@ -309,7 +322,10 @@ async def _new_table(
         columns=columns_of(metadata, pen.at_ms),
         exclusive=True,
         roots=await locations.roots(ctx, home, metadata.location, metadata.properties),
-        events=(pen.created("table", file), *pen.evolved(None, metadata, file, folded.findings)),
+        events=(
+            pen.created("table", file),
+            *await aside(weights.of_step(None, metadata), pen.evolved, None, metadata, file, folded.findings),
+        ),
         findings=folded.findings,
     )
 
@@ -335,7 +351,7 @@ async def _next_version(
         roots=await _new_roots(ctx, home, base, metadata),
         keeps_roots=_left_files(base, metadata),
         events=(
-            *pen.evolved(base, metadata, file, folded.findings),
+            *await aside(weights.of_step(base, metadata), pen.evolved, base, metadata, file, folded.findings),
             *pen.waivers_used(folded.waivers, file),
         ),
         findings=folded.findings,
@@ -375,7 +391,8 @@ def _unchanged(row: Tabular, document: Document[TableMetadata]) -> Draft:
 
 
 async def rendered(metadata: TableMetadata) -> Document[TableMetadata]:
-    weight = metadata.snapshots.loose * _SNAPSHOT_BYTES
+    lists = len(metadata.partition_specs) + len(metadata.sort_orders) + len(metadata.refs)
+    weight = (metadata.snapshots.loose + lists) * _SNAPSHOT_BYTES
     return Document(await aside(weight, table_text, metadata), metadata)
 
 

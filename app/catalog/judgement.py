@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from app.catalog import inheritance
+from app.catalog import inheritance, weights
 from app.catalog.context import Context
+from app.catalog.documents import aside
 from app.errors import CommitFailed, EvolutionRefused
 from app.evolution.change import Evidence
 from app.evolution.judge import judge
@@ -55,9 +56,10 @@ async def judged(
     """
     now = ctx.clock.now_ms()
     evidence = Evidence(specs_in_use=None, now_ms=now)
-    if not judge(before, after, evidence, _STRICTEST, now).findings:
+    weight = weights.of_step(before, after)
+    if not (await aside(weight, judge, before, after, evidence, _STRICTEST, now)).findings:
         return Verdict()
-    return judge(before, after, evidence, await policy(ctx, scope, before, after, spent), now)
+    return await aside(weight, judge, before, after, evidence, await policy(ctx, scope, before, after, spent), now)
 
 
 async def accepted(

@@ -109,7 +109,7 @@ async def _registration(
     if row is not None and not (overwrite and row.kind == "table"):
         raise places.taken(row, "table")
     locations.check(ctx, home, file, "metadata location")
-    document = await read_afresh(ctx.objects.of(home), file, ctx.limits.document_bytes, _WHOLE)
+    document = await read_afresh(ctx.objects.of(home), file, ctx.limits.document_bytes, _WHOLE, foreign=True)
     metadata = document.metadata
     locations.check(ctx, home, metadata.location, "table location in the metadata file")
     uuid = metadata.table_uuid or (ctx.ids.uuid4() if row is None else row.uuid)

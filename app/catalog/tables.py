@@ -17,10 +17,12 @@ from app.catalog import (
     units,
     versions,
     warehouses,
+    weights,
 )
 from app.catalog.answers import Listed, LoadedTable
 from app.catalog.config import client_config
 from app.catalog.context import Caller, Context
+from app.catalog.documents import aside
 from app.catalog.drafts import Draft
 from app.catalog.loads import TableLoad
 from app.catalog.pages import EVERYTHING, PageRequest
@@ -142,14 +144,16 @@ async def _new_metadata(ctx: Context, home: Warehouse, namespace: Namespace, req
         location = spec_location.strip_trailing_slash(request.location)
     else:
         location = await locations.new_location(ctx, home, namespace, request.name, uuid)
-    return commit_tables.new_table(
+    return await aside(
+        weights.of_schema(request.schema),
+        commit_tables.new_table,
         request.schema,
         request.spec,
         request.order,
         location,
         {**home.properties, **request.properties},
-        now_ms=ctx.clock.now_ms(),
-        uuid=uuid,
+        ctx.clock.now_ms(),
+        uuid,
     )
 
 

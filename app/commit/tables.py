@@ -17,6 +17,7 @@ from app.commit.draft import TableDraft
 from app.errors import SpecError, ValidationFailed
 from app.spec import update as u
 from app.spec.codec import NO_EXTRA
+from app.spec.encryption import EncryptedKey
 from app.spec.logs import MetadataLog
 from app.spec.schema_counter import LAST_SPEC_ID, with_remembered
 from app.spec.table import DEFAULT_FORMAT_VERSION, TableMetadata, check_invariants
@@ -129,12 +130,12 @@ def _close(draft: TableDraft, base_location: str | None, now_ms: int) -> tuple[T
         last_sequence_number=draft.last_sequence_number,
         last_updated_ms=updated_ms,
         last_column_id=draft.last_column_id,
-        schemas=draft.schemas,
+        schemas=draft.schemas.settled(),
         current_schema_id=current_schema_id,
-        partition_specs=draft.specs,
+        partition_specs=draft.specs.items,
         default_spec_id=default_spec_id,
         last_partition_id=draft.last_partition_id,
-        sort_orders=draft.orders,
+        sort_orders=draft.orders.items,
         default_sort_order_id=default_order_id,
         properties=draft.properties,
         current_snapshot_id=draft.current_snapshot_id,
@@ -145,10 +146,16 @@ def _close(draft: TableDraft, base_location: str | None, now_ms: int) -> tuple[T
         statistics=tuple(file for files in draft.statistics.values() for file in files),
         partition_statistics=tuple(file for files in draft.partition_statistics.values() for file in files),
         next_row_id=draft.next_row_id,
-        encryption_keys=draft.encryption_keys,
+        encryption_keys=_encryption_keys(draft),
         extra=_extra(draft),
     )
     return metadata, expired
+
+
+def _encryption_keys(draft: TableDraft) -> tuple[EncryptedKey, ...]:
+    """Those of the base as they are while no update has changed them, though two have one id."""
+    known = () if draft.base is None else draft.base.encryption_keys
+    return known if {key.key_id: key for key in known} == draft.encryption_keys else (*draft.encryption_keys.values(),)
 
 
 def _extra(draft: TableDraft) -> Mapping[str, msgspec.Raw]:

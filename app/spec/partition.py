@@ -122,9 +122,14 @@ def _meaning(part: PartitionField | UnboundPartitionField) -> tuple[tuple[int, .
     return part.source_ids, part.transform, part.name
 
 
+def meaning_of_spec(spec: PartitionSpec | UnboundPartitionSpec) -> tuple[object, ...]:
+    """Equal for specs that are `compatible`; can be hashed."""
+    return tuple(map(_meaning, spec.fields))
+
+
 def compatible(one: PartitionSpec | UnboundPartitionSpec, other: PartitionSpec | UnboundPartitionSpec) -> bool:
     """Whether both partition alike: equal sources, transforms and names in order; ids do not matter."""
-    return list(map(_meaning, one.fields)) == list(map(_meaning, other.fields))
+    return meaning_of_spec(one) == meaning_of_spec(other)
 
 
 def parse_partition_spec(json: Json, path: str = "$") -> PartitionSpec:

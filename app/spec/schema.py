@@ -33,6 +33,9 @@ from app.spec.types import (
     parse_type,
 )
 
+MOST_NAME_CHARACTERS: Final = 64_000_000
+"""Characters of all full dotted names of one schema."""
+
 FieldKind = Literal["field", "element", "key", "value"]
 
 _SCHEMA_KEYS: Final = frozenset({"type", "schema-id", "identifier-field-ids", "fields"})
@@ -56,6 +59,7 @@ class _Index:
         self.kinds: dict[int, FieldKind] = {}
         self.positions: dict[int, int] = {}
         self.short_names: dict[str, int] = {}
+        self.characters = 0
 
     @classmethod
     def walked(cls, fields: tuple[NestedField, ...]) -> _Index:
@@ -86,6 +90,10 @@ class _Index:
                 "Shorten the names of structs that enclose many fields"
             )
         field_id, name = entry.field_id, prefix + entry.name
+        # Full names repeat those of what is around: one name of a megabyte over 100,000 columns would be 100 GB.
+        self.characters += len(name)
+        if self.characters > MOST_NAME_CHARACTERS:
+            raise SpecError(f"Invalid schema: full names have more than {MOST_NAME_CHARACTERS} characters together")
         if field_id in self.by_id:
             raise SpecError(f"Invalid schema: field id {field_id} is used by {self.names[field_id]} and by {name}")
         if name in self.by_name:
