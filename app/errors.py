@@ -7,10 +7,17 @@ client suites match verbatim (Iceberg's REST Compatibility Kit, PyIceberg) is wr
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
     from app.rules import Finding
+
+
+MESSAGE_CHARS: Final = 8_192
+"""Of a message that are kept. Logs, journals and clients keep messages too."""
+
+# The end of a message says where the fault is and what to do.
+_TAIL_CHARS: Final = 1_024
 
 
 def dotted(levels: Iterable[str], name: str | None = None) -> str:
@@ -19,12 +26,21 @@ def dotted(levels: Iterable[str], name: str | None = None) -> str:
     return ".".join(parts)
 
 
+def shortened(message: str) -> str:
+    """`message` with its middle left out when it is longer than MESSAGE_CHARS: it may quote what a client sent."""
+    if len(message) <= MESSAGE_CHARS:
+        return message
+    left_out = len(message) - MESSAGE_CHARS
+    return f"{message[: -_TAIL_CHARS - left_out]} [{left_out} characters left out] {message[-_TAIL_CHARS:]}"
+
+
 class IcekeelError(Exception):
     """Base of every failure that the product raises on purpose."""
 
     retryable: ClassVar[bool] = False
 
     def __init__(self, message: str, **context: object) -> None:
+        message = shortened(message)
         super().__init__(message)
         self.message = message
         self.context: Mapping[str, object] = context
@@ -114,6 +130,10 @@ class AlreadyExists(IcekeelError):
     def same_name(cls, kind: str, levels: Iterable[str], name: str) -> AlreadyExists:
         """`kind` ("table" or "view") is what already has the name that the other kind asks for."""
         return cls(f"{kind.capitalize()} with same name already exists: {dotted(levels, name)}")
+
+
+class UuidInUse(AlreadyExists):
+    """Another table or view of the warehouse has the uuid; the name may be free."""
 
 
 class NamespaceNotEmpty(IcekeelError):

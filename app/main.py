@@ -145,7 +145,7 @@ def create_context(settings: Settings, store: Store | None = None) -> Context:
     )
     return Context(
         store=store or open_store(settings.database, secret_keys=settings.secret_keys),
-        objects=WarehouseObjects(settings.allowed_locations),
+        objects=WarehouseObjects(settings.allowed_locations, settings.trusted_endpoints),
         clock=SystemClock(),
         ids=RandomIds(),
         caches=Caches(documents=Documents(settings.document_cache)),

@@ -195,11 +195,12 @@ class DropNamespace(Record, frozen=True, kw_only=True):
 
 
 class CreateTabular(Record, frozen=True, kw_only=True):
-    """NoSuchNamespace; AlreadyExists for a taken name (table or view) or uuid (ValidationFailed).
+    """NoSuchNamespace; AlreadyExists for a taken name (table or view), UuidInUse for a uuid of the same warehouse.
 
     `roots` are the places outside `location` that its files may lie in. With `exclusive_location`, ValidationFailed
-    when another table or view of the warehouse has its location at, above or below any of these places, or a root at,
-    above or below `location`. Roots may meet each other.
+    when another table or view of any warehouse has its location at, above or below any of these places, or a root at,
+    above or below `location`. Roots may meet each other. With `registered` the files were there before: CommitFailed
+    when a purge that has begun may delete some of them.
     """
 
     warehouse: str
@@ -213,13 +214,15 @@ class CreateTabular(Record, frozen=True, kw_only=True):
     exclusive_location: bool
     now_ms: int
     roots: tuple[str, ...] = ()
+    registered: bool = False
 
 
 class SwapTabular(Record, frozen=True, kw_only=True):
     """Move the pointer from `expected` to `metadata_location`; SwapLost unless exactly that row still matches.
 
     `location` and `uuid` are stored too, and `roots` unless None, which leaves them; `exclusive_location` as in
-    CreateTabular, for those places that the row did not have before.
+    CreateTabular, for those places that the row did not have before, and `registered` as there. With `keeps_roots` the
+    former roots stay beside the new ones, and a location that it leaves becomes one.
     """
 
     tabular_id: int
@@ -231,6 +234,8 @@ class SwapTabular(Record, frozen=True, kw_only=True):
     exclusive_location: bool
     now_ms: int
     roots: tuple[str, ...] | None = None
+    keeps_roots: bool = False
+    registered: bool = False
 
 
 class DropTabular(Record, frozen=True, kw_only=True):
@@ -260,10 +265,14 @@ class AddPurgeJob(Record, frozen=True, kw_only=True):
 
 
 class UpdatePurgeJob(Record, frozen=True, kw_only=True):
+    """From the first one on the job counts as begun. ValidationFailed, which names them, when live tables or views of
+    any warehouse have files at, above or below one of `places`; SwapLost when with places the job is gone."""
+
     job_id: int
     progress: bytes
     attempts: int
     last_error: str | None
+    places: tuple[str, ...] = ()
 
 
 class FinishPurgeJob(Record, frozen=True, kw_only=True):
@@ -402,11 +411,9 @@ class Store(Protocol):
         every row of the scope: for people and for monitoring, not for the path of an engine.
         """
 
-    async def locations_overlapping(
-        self, warehouse: str, location: str, *, besides_uuid: str | None
-    ) -> tuple[str, ...]:
-        """Dotted names of live tables and views whose location or a root of whose is at, above or below `location`
-        (spelling-insensitive)."""
+    async def locations_overlapping(self, location: str, *, besides: int | None = None) -> tuple[str, ...]:
+        """The live tables and views of any warehouse, as `warehouse.namespace.name`, whose location or a root of whose
+        is at, above or below `location` (spelling-insensitive). `besides` is the id of one that does not count."""
 
     async def key(self, warehouse: str, key: str, now_ms: int) -> KeyRecord | None: ...
 

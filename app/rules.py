@@ -36,7 +36,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """What a rule function yields: the fault and its fix, before severity and policy are known.
 
     `text` says what is wrong without code or fix ("column price (field 6) cannot go from ... to ...: why");
-    `fix` is a full sentence in the imperative.
+    `fix` is a full sentence in the imperative. `follows` are the columns whose change alone brings the fault about: a
+    finding on each of them takes its place.
     """
 
     text: str
@@ -45,6 +46,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     path: str | None = None
     before: str | None = None
     after: str | None = None
+    follows: tuple[int, ...] = ()
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from app.catalog import storage
 from app.errors import BadRequest, BadSettings
+from app.spec.endpoint import origin
 from app.spec.location import is_local
 
 ENVIRONMENT_PREFIX = "ICEKEEL_"
@@ -59,6 +60,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     allowed_locations: Annotated[
         tuple[str, ...],
         Meta(description="Locations, comma-separated, that tables may use beside their warehouse."),
+    ] = ()
+    allowed_endpoints: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Endpoints of object stores, comma-separated URLs without a path, that requests may give "
+            "warehouses wherever they lie, and that are sent the credentials of the server's environment."
+        ),
     ] = ()
     token: Annotated[str | None, Meta(description="Bearer token that every request must carry.")] = None
     secret_key: Annotated[
@@ -120,6 +128,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def local_roots(self) -> tuple[str, ...]:
         """Folders of this machine in which warehouses may be made through the API."""
         return (str(self.home / "warehouses"), *(place for place in self.allowed_locations if is_local(place)))
+
+    @property
+    def trusted_endpoints(self) -> tuple[str, ...]:
+        """The allowed endpoints, and those of the default warehouse. BadSettings when one of these is no URL."""
+        chosen = [value for name, value in self.warehouse_options.items() if name in storage.ENDPOINT_OPTIONS]
+        try:
+            return tuple(origin(endpoint) for endpoint in (*self.allowed_endpoints, *chosen))
+        except BadRequest as error:
+            raise BadSettings(f"ICEKEEL_WAREHOUSE_OPTIONS: an endpoint {error.message}") from None
 
     @property
     def database(self) -> str:
@@ -286,6 +303,20 @@ def _places(text: str) -> tuple[str, ...]:
     return tuple(_place(part, f"(entry {number}) ") for number, part in enumerate(_parts(text), start=1))
 
 
+def _endpoints(text: str) -> tuple[str, ...]:
+    return tuple(_endpoint(part, number) for number, part in enumerate(_parts(text), start=1))
+
+
+def _endpoint(text: str, number: int) -> str:
+    try:
+        found = origin(text)
+    except BadRequest as error:
+        raise _Wrong(f"(entry {number}) {error.message}") from None
+    if (text.count("/") > 2 and not text.endswith("/")) or text.count("/") > 3:
+        raise _Wrong(f"(entry {number}) must be a URL without a path")
+    return found
+
+
 def _options(text: str) -> dict[str, str]:
     try:
         options = json.loads(_text(text) or "{}", object_pairs_hook=_single)
@@ -336,6 +367,7 @@ _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "warehouse": lambda text: _place(text) if text else None,
     "warehouse_options": _options,
     "allowed_locations": _places,
+    "allowed_endpoints": _endpoints,
     "token": _token,
     "secret_key": _keys,
 }

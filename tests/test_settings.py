@@ -88,6 +88,8 @@ def test_the_command_line_wins(monkeypatch: pytest.MonkeyPatch) -> None:
             "s3://a/b,ftp://h/x",
             "ICEKEEL_ALLOWED_LOCATIONS (entry 2) is no location: Unsupported location",
         ),
+        ("ALLOWED_ENDPOINTS", "https://a,https://u:hunter2@b", "ICEKEEL_ALLOWED_ENDPOINTS (entry 2) must be an http"),
+        ("ALLOWED_ENDPOINTS", "https://a/hunter2", "ICEKEEL_ALLOWED_ENDPOINTS (entry 1) must be a URL without a path"),
         ("DATABASE_URL", "postgresql://u:hunter2@[::1/d", "ICEKEEL_DATABASE_URL must be a URL"),
         ("DATABASE_URL", "postgresql://u:hunter2/x@h/d", "ICEKEEL_DATABASE_URL must be a URL"),
         ("DATABASE_URL", "postgresql://u@h:99999999/d", "ICEKEEL_DATABASE_URL must be a URL"),
@@ -243,3 +245,20 @@ def test_credentials_are_kept_from_clients(monkeypatch: pytest.MonkeyPatch) -> N
     warehouse = default_warehouse(read_settings())
     assert dict(warehouse.storage) == {"s3.endpoint": "http://s3", "s3.region": "r"}
     assert set(warehouse.secrets.values()) == set("abcdef")
+
+
+def test_endpoints_of_the_settings_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are listed, in any spelling, and the one of the default warehouse."""
+    monkeypatch.setenv("ICEKEEL_ALLOWED_ENDPOINTS", "https://Store.example/, http://10.0.0.5:9000")
+    monkeypatch.setenv("ICEKEEL_WAREHOUSE_OPTIONS", '{"s3.endpoint": "http://minio:9000", "s3.region": "eu"}')
+    settings = read_settings()
+    assert settings.allowed_endpoints == ("https://store.example:443", "http://10.0.0.5:9000")
+    assert settings.trusted_endpoints == (*settings.allowed_endpoints, "http://minio:9000")
+
+
+def test_an_endpoint_of_the_default_warehouse_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the start, without its text."""
+    monkeypatch.setenv("ICEKEEL_WAREHOUSE_OPTIONS", '{"s3.endpoint": "http://u:hunter2@minio:9000"}')
+    with pytest.raises(BadSettings, match="ICEKEEL_WAREHOUSE_OPTIONS: an endpoint must be") as refused:
+        _ = read_settings().trusted_endpoints
+    assert "hunter2" not in refused.value.message

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from functools import lru_cache
+from typing import TypeVar
 
 from starlette.requests import Request
 
 from app.api.models.metadata import Shape
 from app.catalog.context import Caller, Context
+from app.catalog.documents import aside
 from app.catalog.pages import EVERYTHING, PageRequest
 from app.catalog.turns import Peer
 from app.errors import BadRequest, dotted
 from app.spec import codec
+from app.spec.amounts import check_amounts
 from app.web.bodies import read_body
 from app.web.callers import client_of, is_iceberg_java
 from app.web.guard import PRINCIPAL
@@ -26,6 +30,7 @@ _OF_PROXIES = frozenset({b"x-forwarded-for", b"x-real-ip", b"forwarded", b"via"}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 Body = dict[str, codec.Json]
+P = TypeVar("P")
 
 
 @lru_cache(maxsize=512)
@@ -85,9 +90,6 @@ def flag(text: str | None, name: str) -> bool:
     raise BadRequest(f"Invalid {name}: {text!r} is neither true nor false")
 
 
-_OF_PROXIES = frozenset({b"x-forwarded-for", b"x-real-ip", b"forwarded", b"via"})
-
-
 def caller(request: Request, body: bytes = b"") -> Caller:
     """Who asks. With an Idempotency-Key, also a digest of method, path, query and body, for which the key stands."""
     scope = request.scope
@@ -118,12 +120,22 @@ def caller(request: Request, body: bytes = b"") -> Caller:
 
 
 async def json_body(request: Request) -> tuple[Body, bytes]:
-    """The body as a JSON object, and its bytes; BadRequest for anything else."""
+    """The body as a JSON object, and its bytes; BadRequest for anything else, or for more than one request may hold."""
     raw = await text_body(request)
-    value = codec.decode_request(raw)
+    value = await aside(len(raw), _decoded, raw)
     if type(value) is not dict:
         raise BadRequest(f"The body must be a JSON object, not {codec.describe(value)}")
     return value, raw
+
+
+def _decoded(raw: bytes) -> codec.Json:
+    check_amounts(raw)
+    return codec.decode_request(raw)
+
+
+async def parsed(raw: bytes, parse: Callable[[codec.Json, str], P], value: codec.Json, path: str) -> P:
+    """What `parse` makes of a part of the body `raw`, in a thread when the body is large."""
+    return await aside(len(raw), parse, value, path)
 
 
 async def own_body(request: Request, shape: type[Shape]) -> tuple[Body, bytes]:

@@ -95,8 +95,10 @@ async def update_table(request: Request) -> Answer:
     body, raw = await reading.json_body(request)
     levels, name = reading.levels(request), reading.segment(request, "table")
     reading.check_identifier(body, levels, name)
-    requirements = parse_table_requirements(codec.optional(body, "requirements", []), "$.requirements")
-    updates = parse_table_updates(codec.required(body, "updates"), "$.updates")
+    requirements = await reading.parsed(
+        raw, parse_table_requirements, codec.optional(body, "requirements", []), "$.requirements"
+    )
+    updates = await reading.parsed(raw, parse_table_updates, codec.required(body, "updates"), "$.updates")
     committed = await commits.commit_table(
         reading.context(request),
         reading.caller(request, raw),
@@ -189,7 +191,7 @@ async def create_table(request: Request) -> Answer:
     spec, order = body.get("partition-spec"), body.get("write-order")
     wanted = tables.TableRequest(
         name=codec.required_str(body, "name"),
-        schema=parse_schema(codec.required(body, "schema"), "$.schema"),
+        schema=await reading.parsed(raw, parse_schema, codec.required(body, "schema"), "$.schema"),
         spec=None if spec is None else parse_unbound_partition_spec(spec, "$.partition-spec"),
         order=None if order is None else parse_sort_order(order, "$.write-order"),
         location=codec.optional_str(body, "location"),

@@ -39,17 +39,20 @@ routes = Operations("Transactions", ALWAYS)
 async def commit_transaction(request: Request) -> Answer:
     """Commit to any number of tables, all or none.
 
-    Staged creates may be among them, and one table may come up several times: its changes are applied in order.
+    Staged creates may be among them, and one table may come up several times: each of its changes is checked on what
+    those before it made, as if they had been sent one after the other, and the table gets one new version.
     """
     body, raw = await reading.json_body(request)
-    changes = [
-        _change(entry, f"$.table-changes[{at}]") for at, entry in enumerate(codec.required_list(body, "table-changes"))
-    ]
+    changes = await reading.parsed(raw, _changes, codec.required_list(body, "table-changes"), "$.table-changes")
     await commits.commit_transaction(
         reading.context(request), reading.caller(request, raw), reading.warehouse(request), changes
     )
     reading.count(request, "commits", kind="transaction")
     return no_content()
+
+
+def _changes(entries: codec.Json, path: str) -> list[commits.TableChange]:
+    return [_change(entry, f"{path}[{at}]") for at, entry in enumerate(entries)]
 
 
 def _change(entry: codec.Json, path: str) -> commits.TableChange:

@@ -72,8 +72,10 @@ async def replace_view(request: Request) -> Answer:
     body, raw = await reading.json_body(request)
     levels, name = reading.levels(request), reading.segment(request, "view")
     reading.check_identifier(body, levels, name)
-    requirements = parse_view_requirements(codec.optional(body, "requirements", []), "$.requirements")
-    updates = parse_view_updates(codec.required(body, "updates"), "$.updates")
+    requirements = await reading.parsed(
+        raw, parse_view_requirements, codec.optional(body, "requirements", []), "$.requirements"
+    )
+    updates = await reading.parsed(raw, parse_view_updates, codec.required(body, "updates"), "$.updates")
     committed = await views.replace_view(
         reading.context(request),
         reading.caller(request, raw),
@@ -134,7 +136,7 @@ async def create_view(request: Request) -> Answer:
     body, raw = await reading.json_body(request)
     wanted = views.ViewRequest(
         name=codec.required_str(body, "name"),
-        schema=parse_schema(codec.required(body, "schema"), "$.schema"),
+        schema=await reading.parsed(raw, parse_schema, codec.required(body, "schema"), "$.schema"),
         view_version=view_version_from_json(codec.required(body, "view-version"), "$.view-version"),
         location=codec.optional_str(body, "location"),
         properties=codec.as_str_map(codec.optional(body, "properties", {}), "$.properties"),

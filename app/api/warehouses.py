@@ -41,8 +41,9 @@ async def create_warehouse(request: Request) -> Answer:
     """Create a warehouse.
 
     `location` and `allowed-locations` lie where no other warehouse does; on the server's own disk in a place that the
-    operator allowed. Options whose names tell of secrets are encrypted before they are stored. A server without a token
-    takes neither storage options nor a place in a cloud that its settings do not allow (403).
+    operator allowed. Options that are not known to be public are encrypted before they are stored. An endpoint is
+    public, over TLS and comes with keys of its own, or the operator allowed it (403). A server without a token takes
+    neither storage options nor a place in a cloud that its settings do not allow (403).
     """
     body, _ = await reading.own_body(request, WarehouseRequest)
     shown, secret = storage.split(_strings(body, "storage"))
@@ -84,7 +85,8 @@ async def change_warehouse(request: Request) -> Answer:
     """Change a warehouse.
 
     A new location is for new tables; the old one stays allowed. What is added must be allowed as for a new warehouse.
-    Other servers see the change within two seconds.
+    What decides where the warehouse's secrets go, or who gets them, needs them again in the same request (400 names
+    them); null removes one. Other servers see the change within two seconds.
     """
     body, _ = await reading.own_body(request, WarehousePatch)
     change = warehouses.WarehouseChange(

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.catalog import judgement, places, warehouses
+from app.catalog import judgement, places, warehouses, weights
 from app.catalog.context import Context
+from app.catalog.documents import aside
 from app.catalog.judgement import Scope
 from app.commit import tables as commit_tables
 from app.evolution.diff import diff
@@ -43,7 +44,16 @@ async def check_updates(
     before = (
         await ctx.caches.documents.table(objects, row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid)
     ).metadata
-    applied = commit_tables.apply(before, row.metadata_location, tuple(updates), ctx.clock.now_ms(), ctx.ids.uuid4())
+    applied = await aside(
+        weights.of_updates(updates),
+        commit_tables.apply,
+        before,
+        row.metadata_location,
+        tuple(updates),
+        ctx.clock.now_ms(),
+        ctx.ids.uuid4(),
+    )
     verdict = await judgement.judged(ctx, Scope.of(row), before, applied.metadata)
-    changes = diff(before.schema, applied.metadata.schema).to_json()
+    weight = weights.of_step(before, applied.metadata)
+    changes = await aside(weight, lambda: diff(before.schema, applied.metadata.schema).to_json())
     return Rehearsal(verdict, tuple(changes), before, applied.metadata)

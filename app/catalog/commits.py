@@ -1,17 +1,18 @@
 """The commit pipeline, for one table and for many alike.
 
 Requirements are checked against a base that the store confirmed in this request, updates are folded over it, the
-result is judged, the new file is written, and one unit moves every pointer. A lost swap starts over from the present
-state. Commits of one process to one table stand in line instead of fighting for the swap.
+result is judged, the new file is written, and one unit moves every pointer. Where a transaction names one table again,
+the entry meets what those before it made of the table, and the last state alone is written. A lost swap starts over
+from the present state. Commits of one process to one table stand in line instead of fighting for the swap.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.catalog import drafts, judgement, locations, namespaces, places, replays, versions, warehouses
+from app.catalog import drafts, judgement, locations, namespaces, places, replays, versions, warehouses, weights
 from app.catalog.answers import Committed
 from app.catalog.context import Caller, Context
 from app.catalog.documents import Document, aside, table_text
@@ -21,9 +22,11 @@ from app.catalog.judgement import Scope
 from app.catalog.replays import Key, Outcome
 from app.commit import requirements as commit_requirements
 from app.commit import tables as commit_tables
-from app.errors import AlreadyExists, BadRequest, CommitFailed, NoSuchTable, NotFound, SwapLost
+from app.errors import AlreadyExists, BadRequest, CommitFailed, NoSuchTable, NotFound, SwapLost, UuidInUse
 from app.ports import Columns, Levels, Namespace, Tabular, Warehouse
+from app.rules import Finding, Verdict, Waiver
 from app.spec import names
+from app.spec.metadata_file import METADATA_PATH
 from app.spec.requirement import TableRequirement
 from app.spec.table import TableMetadata
 from app.spec.update import TableUpdate
@@ -47,6 +50,13 @@ class TableChange:
     requirements: tuple[TableRequirement, ...]
     updates: tuple[TableUpdate, ...]
     plan: Planner | None = None
+    plan_weight: int = 0
+
+    def weight(self, base: TableMetadata | None) -> int:
+        """How heavy it is to check and fold, as `aside` counts."""
+        if self.plan is not None and base is not None:
+            return self.plan_weight + weights.of_schema(base.schema)
+        return weights.of_requirements(self.requirements) + weights.of_updates(self.updates)
 
     def on(self, base: TableMetadata | None) -> tuple[TableUpdate, ...]:
         """The updates to apply to `base`."""
@@ -88,8 +98,9 @@ async def commit_table(
 async def commit_transaction(ctx: Context, caller: Caller, warehouse: str, changes: Sequence[TableChange]) -> None:
     """Commit to any number of tables, all or none; staged creates may be among them.
 
-    Entries for one table are checked against the same base and folded in order into one new version. Failures as in
-    `commit_table`, for any one of the tables; then nothing has changed and no file stays behind.
+    Several entries for one table are checked, applied and judged in order, each on what those before it made, as if
+    they had been sent one after the other; the table still gets one new version. Failures as in `commit_table`, for any
+    one of the entries; then nothing has changed and no file stays behind.
     """
     home = await warehouses.fresh_warehouse(ctx, warehouse)
 
@@ -153,6 +164,8 @@ async def _publish(ctx: Context, home: Warehouse, made: Sequence[Draft], key: Ke
     """Publish the drafts. A name that was taken meanwhile is a lost swap: the next draft sees by what, and says so."""
     try:
         await drafts.publish(ctx, home, made, key, outcome)
+    except UuidInUse:
+        raise
     except AlreadyExists:
         raise SwapLost("The name was taken since it was looked up") from None
 
@@ -174,15 +187,17 @@ async def _draft(ctx: Context, caller: Caller, home: Warehouse, entries: Sequenc
     """The next version of one table, judged and complete, or the refusal."""
     levels, name = entries[0].levels, entries[0].name
     row = await ctx.store.tabular(home.name, levels, name)
-    if any(commit_requirements.is_create(entry.requirements) for entry in entries):
+    creating = [commit_requirements.is_create(entry.requirements) for entry in entries]
+    if creating[0]:
         return await _first_version(ctx, caller, home, entries, row)
     if row is None or row.kind != "table":
         raise NoSuchTable.named(levels, name)
     document = await _base(ctx, home, row)
-    applied = _applied(ctx, entries, document.metadata, row.metadata_location)
-    if not applied.changed:
+    base = document.metadata
+    folded = await _folded(ctx, home, Scope.of(row), entries, base, row.metadata_location)
+    if folded.metadata is base:
         return _unchanged(row, document)
-    return await _next_version(ctx, caller, home, row, document.metadata, applied)
+    return await _next_version(ctx, caller, home, row, base, folded)
 
 
 async def _base(ctx: Context, home: Warehouse, row: Tabular) -> Document[TableMetadata]:
@@ -199,13 +214,68 @@ async def _base(ctx: Context, home: Warehouse, row: Tabular) -> Document[TableMe
         raise SwapLost("The base was trimmed while it was read") from None
 
 
+@dataclass(frozen=True, slots=True)
+class _Folded:
+    """What the entries for one table made of it together; `metadata` is the base itself when nothing changed."""
+
+    metadata: TableMetadata
+    findings: tuple[Finding, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
+    expired: tuple[str, ...] = ()
+
+
+async def _folded(
+    ctx: Context,
+    home: Warehouse,
+    scope: Scope,
+    entries: Sequence[TableChange],
+    base: TableMetadata | None,
+    base_location: str | None,
+) -> _Folded:
+    """Check, apply and judge the entries in order, each on what those before it made of `base` (None: no table)."""
+    now_ms, fresh_uuid = ctx.clock.now_ms(), ctx.ids.uuid4()
+    state, logged = base, base_location
+    findings: tuple[Finding, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
+    expired: tuple[str, ...] = ()
+    for at, entry in enumerate(entries):
+        if at:
+            # A long transaction leaves room for other requests between its entries.
+            await asyncio.sleep(0)
+        applied = await aside(entry.weight(state), _applied, entry, state, logged, now_ms, fresh_uuid)
+        if not applied.changed:
+            continue
+        verdict = await _admitted(ctx, home, scope, state, applied.metadata, waivers)
+        # Only the base is a file: states between two entries are never written, and no log may name them.
+        state, logged = applied.metadata, None
+        findings += verdict.findings
+        waivers += verdict.waivers_used
+        expired += applied.expired_metadata_files
+    assert state is not None  # A commit that creates the table always makes a first state.
+    return _Folded(state, findings, waivers, expired)
+
+
+async def _admitted(
+    ctx: Context,
+    home: Warehouse,
+    scope: Scope,
+    before: TableMetadata | None,
+    after: TableMetadata,
+    spent: Collection[Waiver] = (),
+) -> Verdict:
+    """Locations that the step brings in are checked, and the step is judged; `spent` waivers count no more."""
+    if before is None or after.location != before.location:
+        await locations.check_requested(ctx, home, scope.levels, after.location, "table location")
+    known = {} if before is None else before.properties
+    await locations.check_introduced(ctx, home, scope.levels, known, after.properties)
+    return await judgement.accepted(ctx, scope, before, after, spent)
+
+
 def _applied(
-    ctx: Context, entries: Sequence[TableChange], base: TableMetadata | None, base_location: str | None
+    entry: TableChange, base: TableMetadata | None, base_location: str | None, now_ms: int, fresh_uuid: str
 ) -> commit_tables.Applied:
-    for entry in entries:
-        commit_requirements.check_table(entry.requirements, base)
-    updates = tuple(update for entry in entries for update in entry.on(base))
-    return commit_tables.apply(base, base_location, updates, ctx.clock.now_ms(), ctx.ids.uuid4())
+    commit_requirements.check_table(entry.requirements, base)
+    return commit_tables.apply(base, base_location, entry.on(base), now_ms, fresh_uuid)
 
 
 async def _first_version(
@@ -217,8 +287,8 @@ async def _first_version(
         raise _already_there(row)
     names.validate_name(name)
     namespace = await namespaces.existing(ctx, home, levels)
-    metadata = _applied(ctx, entries, None, None).metadata
-    return await first_draft(ctx, caller, home, namespace, name, metadata)
+    folded = await _folded(ctx, home, Scope.inside(namespace), entries, None, None)
+    return await _new_table(ctx, caller, home, namespace, name, folded)
 
 
 def _already_there(row: Tabular) -> CommitFailed | AlreadyExists:
@@ -229,10 +299,15 @@ async def first_draft(
     ctx: Context, caller: Caller, home: Warehouse, namespace: Namespace, name: str, metadata: TableMetadata
 ) -> Draft:
     """The first version of a new table, judged, with its locations checked."""
+    verdict = await _admitted(ctx, home, Scope.inside(namespace), None, metadata)
+    return await _new_table(ctx, caller, home, namespace, name, _Folded(metadata, verdict.findings))
+
+
+async def _new_table(
+    ctx: Context, caller: Caller, home: Warehouse, namespace: Namespace, name: str, folded: _Folded
+) -> Draft:
+    metadata = folded.metadata
     uuid = metadata.table_uuid or ctx.ids.uuid4()
-    await locations.check_requested(ctx, home, namespace.levels, metadata.location, "table location")
-    await locations.check_introduced(ctx, home, namespace.levels, {}, metadata.properties)
-    verdict = await judgement.accepted(ctx, Scope.inside(namespace), None, metadata)
     file = drafts.next_file(ctx, home, metadata, None)
     pen = scribe(ctx, caller, home, namespace.levels, name, uuid)
     return Draft(
@@ -247,20 +322,18 @@ async def first_draft(
         columns=columns_of(metadata, pen.at_ms),
         exclusive=True,
         roots=await locations.roots(ctx, home, metadata.location, metadata.properties),
-        events=(pen.created("table", file), *pen.evolved(None, metadata, file, verdict.findings)),
-        findings=verdict.findings,
+        events=(
+            pen.created("table", file),
+            *await aside(weights.of_step(None, metadata), pen.evolved, None, metadata, file, folded.findings),
+        ),
+        findings=folded.findings,
     )
 
 
 async def _next_version(
-    ctx: Context, caller: Caller, home: Warehouse, row: Tabular, base: TableMetadata, applied: commit_tables.Applied
+    ctx: Context, caller: Caller, home: Warehouse, row: Tabular, base: TableMetadata, folded: _Folded
 ) -> Draft:
-    metadata = applied.metadata
-    moved = metadata.location != base.location
-    if moved:
-        await locations.check_requested(ctx, home, row.namespace, metadata.location, "table location")
-    await locations.check_introduced(ctx, home, row.namespace, base.properties, metadata.properties)
-    verdict = await judgement.accepted(ctx, Scope.of(row), base, metadata)
+    metadata = folded.metadata
     file = drafts.next_file(ctx, home, metadata, row.metadata_location)
     pen = scribe(ctx, caller, home, row.namespace, row.name, row.uuid)
     changed = metadata.schema != base.schema
@@ -276,13 +349,14 @@ async def _next_version(
         columns=columns_of(metadata, pen.at_ms if changed else row.columns.schema_changed_at_ms),
         exclusive=True,
         roots=await _new_roots(ctx, home, base, metadata),
+        keeps_roots=_left_files(base, metadata),
         events=(
-            *pen.evolved(base, metadata, file, verdict.findings),
-            *pen.waivers_used(verdict.waivers_used, file),
+            *await aside(weights.of_step(base, metadata), pen.evolved, base, metadata, file, folded.findings),
+            *pen.waivers_used(folded.waivers, file),
         ),
-        findings=verdict.findings,
-        waivers=verdict.waivers_used,
-        expired=applied.expired_metadata_files,
+        findings=folded.findings,
+        waivers=folded.waivers,
+        expired=folded.expired,
     )
 
 
@@ -293,6 +367,13 @@ async def _new_roots(
     if metadata.location == base.location and locations.paths(metadata.properties) == locations.paths(base.properties):
         return None
     return await locations.roots(ctx, home, metadata.location, metadata.properties)
+
+
+def _left_files(base: TableMetadata, metadata: TableMetadata) -> bool:
+    """Whether the places of `base` may hold files that are still named: then they stay the table's own until it is
+    dropped. Without a snapshot that is its metadata log alone."""
+    moved = metadata.location != base.location
+    return bool(base.snapshots) or moved or metadata.properties.get(METADATA_PATH) != base.properties.get(METADATA_PATH)
 
 
 def _unchanged(row: Tabular, document: Document[TableMetadata]) -> Draft:
@@ -310,7 +391,8 @@ def _unchanged(row: Tabular, document: Document[TableMetadata]) -> Draft:
 
 
 async def rendered(metadata: TableMetadata) -> Document[TableMetadata]:
-    weight = metadata.snapshots.loose * _SNAPSHOT_BYTES
+    lists = len(metadata.partition_specs) + len(metadata.sort_orders) + len(metadata.refs)
+    weight = (metadata.snapshots.loose + lists) * _SNAPSHOT_BYTES
     return Document(await aside(weight, table_text, metadata), metadata)
 
 

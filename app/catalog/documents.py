@@ -21,6 +21,7 @@ from app.catalog.holdings import Holdings
 from app.errors import CorruptMetadata, NotFound, ObjectMissing, SpecError
 from app.ports import Objects
 from app.spec import metadata_file
+from app.spec.amounts import MOST_FILE_VALUES, check_amounts
 from app.spec.codec import decode, encode
 from app.spec.table import (
     TableMetadata,
@@ -47,6 +48,9 @@ LARGE_BYTES = 64 << 10
 _READY = 8
 # Of a larger body only the ends are joined (`web.answer`), so keeping it finished costs no more than this.
 _JOINED_BYTES = 64 << 10
+
+# What a byte of gzip counts for: it unpacks to ten as a rule and to a thousand at most.
+_UNPACKED = 32
 
 _NULL = b"null"
 _BLANK = b" \t\r\n"
@@ -313,21 +317,36 @@ class Documents:
             reading.exception()
 
 
-async def read_afresh(objects: Objects, location: str, limit: int, form: Form[M]) -> Document[M]:
-    """Read and parse one file past every cache. NotFound, SpecError (with the file named), PayloadTooLarge."""
+async def read_afresh(
+    objects: Objects, location: str, limit: int, form: Form[M], *, foreign: bool = False
+) -> Document[M]:
+    """Read and parse one file past every cache. NotFound, SpecError (with the file named), PayloadTooLarge.
+
+    A `foreign` file is one that anybody may have written: how far it unpacks and how much it holds is bounded.
+    """
     try:
-        return await _parsed(objects, location, limit, form)
+        return await _parsed(objects, location, limit, form, foreign=foreign)
     except SpecError as fault:
         raise SpecError(f"Cannot read metadata file {location}: {fault.reason}", fault.path) from fault
 
 
-async def _parsed(objects: Objects, location: str, limit: int, form: Form[M]) -> Document[M]:
+async def _parsed(objects: Objects, location: str, limit: int, form: Form[M], *, foreign: bool = False) -> Document[M]:
     try:
         stored = await objects.read(location, limit=limit)
     except ObjectMissing as missing:
         raise NotFound(missing.message, location=location) from missing
-    data = await aside(len(stored), partial(metadata_file.decode, limit=limit), stored, location)
+    if foreign:
+        limit = min(limit, metadata_file.most_unpacked(len(stored)))
+    data = await unpacked(stored, location, limit)
+    if foreign:
+        await aside(len(data), partial(check_amounts, most=MOST_FILE_VALUES), data)
     return await aside(len(data), form.document, data)
+
+
+async def unpacked(stored: bytes, location: str, limit: int) -> bytes:
+    """The JSON text of a stored file, as `metadata_file.decode`; small gzip can unpack to much."""
+    weight = len(stored) * _UNPACKED if metadata_file.is_gzip(stored) else 0
+    return await aside(weight, partial(metadata_file.decode, limit=limit), stored, location)
 
 
 def _is_others(wanted: str | None, found: str | None) -> bool:

@@ -50,8 +50,8 @@ class Draft:
     `row` is the pointer it was judged against, None for something new. `file` is where the new document goes;
     it equals the row's own metadata location when nothing changed, and then nothing is written. A `registered` file
     was there before and is never written or removed here. `roots` are the places outside the location that its files
-    may lie in, None where they are those of the row. `expired` are older metadata files that the new document
-    no longer names.
+    may lie in, None where they are those of the row; with `keeps_roots` those stay beside them. `expired` are
+    older metadata files that the new document no longer names.
     """
 
     kind: Kind
@@ -66,6 +66,7 @@ class Draft:
     registered: bool = False
     exclusive: bool = False
     roots: tuple[str, ...] | None = None
+    keeps_roots: bool = False
     events: tuple[AnyEvent, ...] = ()
     findings: tuple[Finding, ...] = ()
     waivers: tuple[Waiver, ...] = ()
@@ -137,6 +138,8 @@ def _pointer(warehouse: Warehouse, draft: Draft, now_ms: int) -> WriteOp:
             exclusive_location=draft.exclusive,
             now_ms=now_ms,
             roots=draft.roots,
+            keeps_roots=draft.keeps_roots,
+            registered=draft.registered,
         )
     return CreateTabular(
         warehouse=warehouse.name,
@@ -150,6 +153,7 @@ def _pointer(warehouse: Warehouse, draft: Draft, now_ms: int) -> WriteOp:
         exclusive_location=draft.exclusive,
         now_ms=now_ms,
         roots=draft.roots or (),
+        registered=draft.registered,
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.catalog import commits, inheritance, judgement, locations, places, replays, versions, warehouses
+from app.catalog import commits, inheritance, judgement, locations, places, replays, versions, warehouses, weights
 from app.catalog.answers import Committed
 from app.catalog.assessments import Assessment, assess
 from app.catalog.context import Caller, Context
@@ -72,7 +72,7 @@ async def check_commit(
     home, row, document = await _present(ctx, warehouse, levels, name)
     base = document.metadata
     try:
-        commit_requirements.check_table(requirements, base)
+        await aside(weights.of_requirements(tuple(requirements)), commit_requirements.check_table, requirements, base)
     except CommitFailed as stale:
         return Assessment("not-checked", base, row.metadata_location, stale.message)
     return await _assessed(ctx, home, row, base, tuple(updates))
@@ -96,7 +96,7 @@ async def check_operations(
     home, row, document = await _present(ctx, warehouse, levels, name)
     base = document.metadata
     try:
-        made = plan(base, operations)
+        made = await aside(weights.of_plan(operations, base.schema), plan, base, operations)
     except BadRequest as fault:
         return Assessment("incompatible", base, row.metadata_location, fault.message)
     return await _assessed(ctx, home, row, base, made.updates)
@@ -118,7 +118,8 @@ async def apply_change(ctx: Context, caller: Caller, warehouse: str, levels: Lev
             record.update(turn.record())
             return {**versions.outcome(made[0]), "record": record}
 
-        change = commits.TableChange(levels, name, (), (), turn.updates_on)
+        weight = weights.of_operations(wish.operations)
+        change = commits.TableChange(levels, name, (), (), turn.updates_on, weight)
         try:
             (draft,) = await commits.land(ctx, caller, home, (change,), key, outcome)
         except Otherwise as otherwise:
@@ -150,7 +151,15 @@ async def _assessed(
 ) -> Assessment:
     """Fold, check and judge as the pipeline does, and write nothing."""
     try:
-        applied = commit_tables.apply(base, row.metadata_location, updates, ctx.clock.now_ms(), ctx.ids.uuid4())
+        applied = await aside(
+            weights.of_updates(updates),
+            commit_tables.apply,
+            base,
+            row.metadata_location,
+            updates,
+            ctx.clock.now_ms(),
+            ctx.ids.uuid4(),
+        )
         after = applied.metadata
         if after.location != base.location:
             await locations.check_requested(ctx, home, row.namespace, after.location, "table location")
@@ -160,7 +169,7 @@ async def _assessed(
     except BadRequest as fault:
         return Assessment("incompatible", base, row.metadata_location, fault.message)
     verdict = await judgement.judged(ctx, Scope.of(row), base, after)
-    weight = len(base.schemas) * len(after.schema.by_id) * 1_000
+    weight = len(base.schemas) * weights.of_schema(after.schema)
     return await aside(weight, assess, base, row.metadata_location, after, verdict.findings)
 
 
@@ -177,6 +186,6 @@ async def _laggards(ctx: Context, row: Tabular) -> tuple[Laggard, ...]:
 
 async def _explained(ctx: Context, row: Tabular, turn: Turn, base: TableMetadata) -> Plan:
     try:
-        return turn.plan_on(base)
+        return await aside(weights.of_plan(turn.operations, base.schema), turn.plan_on, base)
     except Otherwise as otherwise:
         raise await what_happened(ctx, row, otherwise) from None

@@ -4,6 +4,8 @@ They come from a process that died between writing the file and moving the point
 this holds, otherwise it is kept and the report may say why:
 
 - its name is that of a metadata file (or of a half-written one), and it is older than a commit could still take;
+- no other table or view, of any warehouse, has a place at, above or below its folder, and the table does not say
+  `gc.enabled=false`;
 - in the folder of a live table: its version lies in the part of the table's history that can be followed, and no
   metadata log of that history names it; a table that was registered has had pointers that nobody can follow, so
   nothing is judged there, and the same goes for views, which keep no log;
@@ -18,12 +20,15 @@ data files are not garbage in this sense: they were named once.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from app.catalog import history_chain, unclaimed, warehouses
+from app.catalog import history_chain, locations, unclaimed, warehouses
 from app.catalog.context import Context
+from app.catalog.documents import TABLE, read_afresh
 from app.catalog.history_chain import key_of
 from app.catalog.sweep import every_row
+from app.commit.properties import GC_ENABLED, may_delete
 from app.errors import IcekeelError
 from app.ports import Objects, ObjectStat, Tabular, Warehouse
 from app.spec.metadata_file import parse_version
@@ -40,13 +45,19 @@ LIMIT = 10_000
 
 @dataclass(slots=True)
 class Report:
-    """What a run found. `kept` are locations that could not be judged, each with the reason."""
+    """What a run found. `kept` are locations that could not be judged, each with the reason; `inside` are the ids of
+    the tables and views in whose folders files of the garbage lie."""
 
     tables: int = 0
     garbage: list[ObjectStat] = field(default_factory=list)
     kept: list[tuple[str, str]] = field(default_factory=list)
     deleted: int = 0
     complete: bool = True
+    inside: dict[str, int] = field(default_factory=dict)
+
+    def add(self, garbage: Sequence[ObjectStat], row: Tabular) -> None:
+        self.garbage += garbage
+        self.inside.update((found.location, row.tabular_id) for found in garbage)
 
     @property
     def bytes(self) -> int:
@@ -93,22 +104,38 @@ async def _look_through(ctx: Context, home: Warehouse, cutoff_ms: int, limit: in
 
 
 async def _of_table(ctx: Context, objects: Objects, row: Tabular, cutoff_ms: int, report: Report) -> None:
-    folder = await objects.look(row.metadata_location.rsplit("/", 1)[0])
+    place = row.metadata_location.rsplit("/", 1)[0]
+    folder = await objects.look(place)
     old = [one for one in folder.objects if one.modified_ms < cutoff_ms]
-    report.garbage += [one for one in old if one.leftover]
+    leftovers = [one for one in old if one.leftover]
     pointer = key_of(row.metadata_location)
     versions = [one for one in old if parse_version(one.location) >= 0 and key_of(one.location) != pointer]
+    if not (versions or leftovers):
+        return
+    if others := await locations.owners(ctx, objects, place, besides=row.tabular_id):
+        report.kept.append((row.location, f"{', '.join(others[:5])} may have files there too"))
+        return
+    if row.kind == "table" and not await _may_delete(ctx, objects, row):
+        report.kept.append((row.location, f"{GC_ENABLED} is false"))
+        return
+    report.add(leftovers, row)
     if not versions or row.kind != "table":
         return
     if await history_chain.was_registered(ctx, row.uuid):
         report.kept.append((row.location, "it was registered, and what it was before cannot be followed"))
         return
     chain = await history_chain.follow(objects, row.metadata_location, ctx.limits.document_bytes)
-    report.garbage += [
+    unnamed = [
         one
         for one in versions
         if parse_version(one.location) > chain.unknown_to and key_of(one.location) not in chain.named
     ]
+    report.add(unnamed, row)
+
+
+async def _may_delete(ctx: Context, objects: Objects, row: Tabular) -> bool:
+    document = await read_afresh(objects, row.metadata_location, ctx.limits.document_bytes, TABLE)
+    return may_delete(document.metadata.properties)
 
 
 async def _acquit(ctx: Context, report: Report) -> None:
@@ -131,8 +158,13 @@ async def _acquit(ctx: Context, report: Report) -> None:
 
 async def _delete(ctx: Context, homes: tuple[Warehouse, ...], report: Report) -> None:
     stores = [ctx.objects.of(home) for home in homes]
-    for found in report.garbage:
+    for found in tuple(report.garbage):
         objects = stores[0] if len(stores) == 1 else await _store_of(ctx, homes, found.location)
+        besides = report.inside.get(found.location)
+        if others := await locations.owners(ctx, objects, found.location, besides=besides):
+            report.garbage.remove(found)
+            report.kept.append((found.location, f"{', '.join(others[:5])} may name it since it was found"))
+            continue
         await objects.delete(found.location)
         report.deleted += 1
         log.info("deleted %s, which no table names", found.location)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from app.catalog import inheritance
+from app.catalog import inheritance, weights
 from app.catalog.context import Context
+from app.catalog.documents import aside
 from app.errors import CommitFailed, EvolutionRefused
 from app.evolution.change import Evidence
 from app.evolution.judge import judge
 from app.evolution.policy import policy_from
 from app.evolution.registry import RULES
 from app.ports import Levels, Namespace, PolicySetting, Tabular
-from app.rules import Policy, Severity, Verdict
+from app.rules import Policy, Severity, Verdict, Waiver
 from app.spec.table import TableMetadata
 
 # What has no fault under this policy has none under any.
@@ -41,41 +42,62 @@ class Scope:
         return cls(namespace.warehouse, namespace.levels, None, namespace.properties)
 
 
-async def judged(ctx: Context, scope: Scope, before: TableMetadata | None, after: TableMetadata) -> Verdict:
-    """The verdict on `after` following `before`; it may refuse.
+async def judged(
+    ctx: Context,
+    scope: Scope,
+    before: TableMetadata | None,
+    after: TableMetadata,
+    spent: Collection[Waiver] = (),
+) -> Verdict:
+    """The verdict on `after` following `before`; it may refuse. No waiver of `spent` helps it.
 
     Most commits append and have no fault under any policy, so judging first with every rule raised spares them the
     two reads that the real policy costs.
     """
     now = ctx.clock.now_ms()
     evidence = Evidence(specs_in_use=None, now_ms=now)
-    if not judge(before, after, evidence, _STRICTEST, now).findings:
+    weight = weights.of_step(before, after)
+    if not (await aside(weight, judge, before, after, evidence, _STRICTEST, now)).findings:
         return Verdict()
-    return judge(before, after, evidence, await policy(ctx, scope, before, after), now)
+    return await aside(weight, judge, before, after, evidence, await policy(ctx, scope, before, after, spent), now)
 
 
-async def accepted(ctx: Context, scope: Scope, before: TableMetadata | None, after: TableMetadata) -> Verdict:
+async def accepted(
+    ctx: Context,
+    scope: Scope,
+    before: TableMetadata | None,
+    after: TableMetadata,
+    spent: Collection[Waiver] = (),
+) -> Verdict:
     """The verdict of `judged`. EvolutionRefused, with every finding, when it refuses; CommitFailed when all that
     refuses it is that the caller had not seen the present state."""
-    verdict = await judged(ctx, scope, before, after)
+    verdict = await judged(ctx, scope, before, after, spent)
     if verdict.refused:
         stale = all(finding.code in _CURED_BY_REFRESH for finding in verdict.findings if finding.refuses)
         raise CommitFailed(EvolutionRefused(verdict.findings).message) if stale else EvolutionRefused(verdict.findings)
     return verdict
 
 
-async def policy(ctx: Context, scope: Scope, before: TableMetadata | None, after: TableMetadata) -> Policy:
+async def policy(
+    ctx: Context,
+    scope: Scope,
+    before: TableMetadata | None,
+    after: TableMetadata,
+    spent: Collection[Waiver] = (),
+) -> Policy:
     """Properties of the table, its namespace and those above (stricter only), settings of the policy API (nearest
-    last), live waivers.
+    last), waivers that are not `spent`: each is good for one step, also for one of several in the same request.
 
     A strictness property that this very commit removes still holds for it.
     """
     settings = nearest_last(await ctx.store.policy(scope.warehouse, scope.levels, scope.uuid))
+    waivers = () if scope.uuid is None else await ctx.store.waivers(scope.uuid)
+    gone = {waiver.waiver_id for waiver in spent}
     return policy_from(
         after.properties if before is None else {**after.properties, **before.properties},
         await inheritance.namespace_properties(ctx, scope.warehouse, scope.levels, scope.namespace_properties),
         [(setting.code, setting.severity) for setting in settings],
-        () if scope.uuid is None else await ctx.store.waivers(scope.uuid),
+        [waiver for waiver in waivers if waiver.waiver_id not in gone],
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from app.catalog.context import Context
 from app.errors import BadRequest, Forbidden, ValidationFailed
 from app.ports import Levels, Namespace, Objects, Warehouse
 from app.spec import location as spec_location
+from app.spec.table import TableMetadata
 
 SETTING = "ICEKEEL_ALLOWED_LOCATIONS"
 LOCATION = "location"
@@ -25,6 +26,7 @@ PATH_PROPERTIES = (
 _SEGMENT_CHARS = 128
 # An entry of a PostgreSQL index ends at 2,704 bytes; S3 takes keys of 1,024.
 _MAX_BYTES = 2_000
+_MAX_PLACES = 1_000
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -85,6 +87,45 @@ async def roots(
     return tuple(found[1:])
 
 
+def named_files(metadata: TableMetadata) -> Iterator[str]:
+    """The files that the metadata itself names: older versions, manifest lists, statistics."""
+    for entry in metadata.metadata_log:
+        yield entry.metadata_file
+    for snapshot in metadata.snapshots:
+        if snapshot.manifest_list is not None:
+            yield snapshot.manifest_list
+    for statistics in metadata.statistics:
+        yield statistics.path
+    for partition_statistics in metadata.partition_statistics:
+        yield partition_statistics.path
+
+
+def named_places(ctx: Context, warehouse: Warehouse, metadata: TableMetadata) -> tuple[str, ...]:
+    """Where files lie that the metadata names outside its location, as after a move; what the server may not touch is
+    nothing to it.
+
+    A folder called `metadata` is a table's own, any other may be shared by many, so that there a file stands for itself
+    alone, unless there are too many. BadRequest when there are too many folders.
+    """
+    folders: dict[str, set[str]] = {}
+    for file in named_files(metadata):
+        folders.setdefault(file.rpartition("/")[0], set()).add(file)
+    apart = {
+        folder: files
+        for folder, files in folders.items()
+        if may_touch(ctx, warehouse, folder) and not spec_location.contains(metadata.location, folder)
+    }
+    found = {each for folder, files in apart.items() for each in ({folder} if folder.endswith("/metadata") else files)}
+    if len(found) > _MAX_PLACES:
+        found = set(apart)
+    if len(found) > _MAX_PLACES:
+        raise BadRequest(
+            f"Invalid metadata file: it names files in {len(found)} folders outside the table's location "
+            f"{metadata.location}, and {_MAX_PLACES} are allowed"
+        )
+    return tuple(sorted(found))
+
+
 async def resolved(objects: Objects, location: str) -> str:
     """`location` with links followed; as it is where they lead to a place that the server may not touch."""
     try:
@@ -101,12 +142,12 @@ async def check_requested(ctx: Context, warehouse: Warehouse, levels: Levels, lo
             raise ValidationFailed(f"Invalid {what}: {location} holds other tables; choose a folder of its own")
 
 
-async def overlapping(ctx: Context, location: str) -> list[str]:
-    """Dotted names of the live tables and views, of any warehouse, that have files at, above or below `location`."""
-    found: list[str] = []
-    for warehouse in await ctx.store.warehouses():
-        found += await ctx.store.locations_overlapping(warehouse.name, location, besides_uuid=None)
-    return found
+async def owners(ctx: Context, objects: Objects, location: str, *, besides: int | None = None) -> tuple[str, ...]:
+    """The live tables and views of any warehouse, as `warehouse.namespace.name`, with files at, above or below
+    `location`, as it is spelled and where its links lead. `besides` is the id of one that does not count."""
+    found = await ctx.store.locations_overlapping(location, besides=besides)
+    real = await resolved(objects, location)
+    return found if found or real == location else await ctx.store.locations_overlapping(real, besides=besides)
 
 
 async def namespace_location(ctx: Context, warehouse: Warehouse, namespace: Namespace) -> str:
@@ -141,8 +182,8 @@ def _allowed(ctx: Context, warehouse: Warehouse) -> tuple[str, ...]:
 
 
 async def _shared_folders(ctx: Context, warehouse: Warehouse, levels: Levels, location: str) -> list[str]:
-    """The warehouse, this namespace and those above it, and a namespace whose computed folder `location` is."""
-    shared = [warehouse.location]
+    """Every warehouse, this namespace and those above it, and a namespace whose computed folder `location` is."""
+    shared = [each.location for each in await ctx.store.warehouses()]
     segments = _segments_below(warehouse.location, location)
     for path in (*(levels[:depth] for depth in range(1, len(levels) + 1)), segments):
         namespace = await ctx.store.namespace(warehouse.name, path) if path else None

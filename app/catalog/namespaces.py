@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from app.catalog import locations, pages, replays, units, warehouses
 from app.catalog.answers import Listed, NamespaceView, PropertiesResult
@@ -13,6 +14,11 @@ from app.errors import BadRequest, NoSuchNamespace, Unprocessable
 from app.evolution.policy import misspelt
 from app.ports import CreateNamespace, DropNamespace, Levels, Namespace, UpdateNamespace, Warehouse
 from app.spec import names
+
+MOST_PROPERTIES: Final = 1_000
+"""Properties that a namespace may have."""
+MOST_PROPERTY_CHARACTERS: Final = 1 << 20
+"""Characters that they may have, names and values together."""
 
 
 async def list_namespaces(
@@ -40,6 +46,7 @@ async def create_namespace(
         if not levels:
             raise BadRequest("Invalid namespace: at least one level is needed")
         names.validate_levels(levels)
+        _check_amount(properties)
         _check_rules(properties)
         if await ctx.store.namespace(home.name, levels) is None:
             _check_location(ctx, home, properties)
@@ -83,6 +90,9 @@ async def update_properties(
         if updates.get(locations.LOCATION) != before.properties.get(locations.LOCATION):
             _check_location(ctx, home, updates)
         gone = tuple(dict.fromkeys(removals))
+        if updates:
+            out = frozenset(gone)
+            _check_amount({**{k: v for k, v in before.properties.items() if k not in out}, **updates})
         result = PropertiesResult(
             updated=tuple(updates),
             removed=tuple(name for name in gone if name in before.properties),
@@ -123,6 +133,21 @@ async def _shown(ctx: Context, warehouse: Warehouse, namespace: Namespace) -> Na
     if not properties.get(locations.LOCATION):
         properties[locations.LOCATION] = await locations.namespace_location(ctx, warehouse, namespace)
     return NamespaceView(namespace.levels, properties)
+
+
+def _check_amount(properties: Mapping[str, str]) -> None:
+    """Every create and commit below the namespace reads its properties."""
+    if len(properties) > MOST_PROPERTIES:
+        raise BadRequest(
+            f"Invalid namespace properties: there would be {len(properties)}, and at most {MOST_PROPERTIES} are kept. "
+            "Remove some first"
+        )
+    size = sum(len(name) + len(value) for name, value in properties.items())
+    if size > MOST_PROPERTY_CHARACTERS:
+        raise BadRequest(
+            f"Invalid namespace properties: together they would have {size} characters, and at most "
+            f"{MOST_PROPERTY_CHARACTERS} are kept. Remove some first, or keep long values elsewhere"
+        )
 
 
 def _check_rules(properties: Mapping[str, str]) -> None:

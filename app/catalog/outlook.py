@@ -7,13 +7,13 @@ hold beyond that, only reading them tells.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from app.errors import SpecError
 from app.evolution.diff import SchemaDiff, Slot
-from app.reader.projection import Answer, Column, Constant, Projection, Unreadable, project
+from app.reader.projection import Answer, Column, Constant, Projected, Projection, Unreadable, project
 from app.spec.schema import Schema
 from app.spec.table import TableMetadata
 from app.spec.values import value_to_json
@@ -22,6 +22,10 @@ Returns = Literal["value", "initial-default", "null", "unreadable"]
 
 MOST_SCHEMAS = 100
 """Only the youngest schemas are looked at: a table may have kept thousands."""
+
+
+MOST_READINGS = 100_000
+"""Fewer of them when very many columns change, so that this many readings are told; of the youngest all are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,8 @@ def outlook(table: TableMetadata, after: Schema, change: SchemaDiff) -> tuple[Ou
     slots = [delta.after for delta in change.deltas.values() if delta.after is not None and delta.after.role == "field"]
     if not slots:
         return ()
-    written = sorted(table.schemas)[-MOST_SCHEMAS:]
+    most = min(MOST_SCHEMAS, max(1, MOST_READINGS // len(slots)))
+    written = sorted(table.schemas)[-most:]
     number = Counter(snapshot.schema_id for snapshot in table.snapshots)
     out = []
     for schema_id in written:
@@ -61,15 +66,16 @@ def outlook(table: TableMetadata, after: Schema, change: SchemaDiff) -> tuple[Ou
 
 
 def _readings(plan: Projection, after: Schema, slots: Iterable[Slot]) -> list[Reading]:
-    return [_reading(plan, after, slot) for slot in slots]
+    plans = {one.field.field_id: one for one in plan.walk()}
+    return [_reading(plans, after, slot) for slot in slots]
 
 
-def _reading(plan: Projection, after: Schema, slot: Slot) -> Reading:
-    found = plan.find(slot.field_id)
+def _reading(plans: Mapping[int, Projected], after: Schema, slot: Slot) -> Reading:
+    found = plans.get(slot.field_id)
     if found is None:
         # Inside of something that one constant answers for as a whole.
-        around = next((outer for outer in after.ancestors(slot.field_id) if plan.find(outer.field_id)), None)
-        found = None if around is None else plan.find(around.field_id)
+        around = next((outer for outer in after.ancestors(slot.field_id) if outer.field_id in plans), None)
+        found = None if around is None else plans[around.field_id]
         if isinstance(found, Constant) and found.value is not None:
             return Reading(slot, "initial-default")
     match found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.catalog import namespaces
 from app.catalog.context import Context
-from app.errors import AlreadyExists, NoSuchTable, NoSuchView
+from app.errors import AlreadyExists, NoSuchTable, NoSuchView, UuidInUse
 from app.ports import Kind, Levels, Namespace, Pointer, Tabular, Warehouse
 from app.spec import names
 
@@ -51,8 +51,12 @@ def taken(row: Tabular, kind: Kind) -> AlreadyExists:
     return known(row.namespace, row.name)
 
 
-async def now_taken(ctx: Context, warehouse: Warehouse, levels: Levels, name: str, kind: Kind) -> AlreadyExists:
-    """The refusal of a newcomer that lost the race for `name` inside the store."""
+async def now_taken(
+    ctx: Context, warehouse: Warehouse, levels: Levels, name: str, kind: Kind, refusal: AlreadyExists
+) -> AlreadyExists:
+    """The refusal of a newcomer that lost the race for `name` inside the store; one over a uuid stays as it is."""
+    if isinstance(refusal, UuidInUse):
+        return refusal
     row = await ctx.store.tabular(warehouse.name, levels, name)
     known = AlreadyExists.table if kind == "table" else AlreadyExists.view
     return known(levels, name) if row is None else taken(row, kind)

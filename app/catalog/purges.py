@@ -1,9 +1,10 @@
 """Purge jobs: the files of a dropped table, deleted in bounded batches by a worker that may crash at any point.
 
 A job is stored in the unit that drops its table. Deleting is idempotent and what is gone is no longer listed, so a job
-that starts over goes on where it stopped. Before every batch the worker asks whether a live table or view has files
-at, above or below the location, links of a disk followed; then it deletes nothing more and records why. A file younger
-than the job is not the dropped table's, whoever wrote it there.
+that starts over goes on where it stopped. Before every batch the worker asks whether a live table or view of any
+warehouse has files at, above or below the location, links of a disk followed; then it deletes nothing more and records
+why. It asks in the transaction that marks the job as begun, from which on the store refuses to register files there.
+A file younger than the job is not the dropped table's, whoever wrote it there.
 
 What is deleted: everything below the location; before that, files that the metadata names (metadata log, manifest
 lists, statistics) below one of the table's own path properties, where they are no live table's. Metadata may name
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,11 +26,11 @@ from app import events
 from app.catalog import locations, warehouses
 from app.catalog.context import ANONYMOUS, Context
 from app.catalog.documents import TABLE, read_afresh
-from app.errors import BadRequest, IcekeelError, NotFound
+from app.commit.properties import GC_ENABLED, may_delete
+from app.errors import BadRequest, IcekeelError, NotFound, SwapLost, ValidationFailed
 from app.ports import AppendJournal, FinishPurgeJob, Objects, ObjectStat, PurgeJob, UpdatePurgeJob, Warehouse
 from app.spec import location as spec_location
 from app.spec import names
-from app.spec.table import TableMetadata
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +74,8 @@ async def purge(ctx: Context, job: PurgeJob) -> bool:
     progress = _Progress.read(job)
     try:
         await _delete_all(ctx, job, progress)
+    except SwapLost:
+        return True  # Another worker has ended it.
     except Refused as refused:
         log.warning("purge of %s stopped: %s", job.location, refused)
         await _finish(ctx, job, progress, str(refused))
@@ -91,16 +94,14 @@ async def _delete_all(ctx: Context, job: PurgeJob, progress: _Progress) -> None:
     if not progress.outside_done:
         named = await _named_outside(ctx, objects, job)
         for batch in _batches(named, ctx.limits.purge_batch):
-            await _guard(ctx, objects, job)
+            await _guard(ctx, objects, job, progress)
             gone = [file for file in batch if await _ownerless(ctx, objects, warehouse, file)]
             await _delete(objects, gone, progress)
         progress.outside_done = True
-        await _save(ctx, job, progress, job.attempts, job.last_error)
     async for batch in _listed(objects, job, ctx.limits.purge_batch):
-        await _guard(ctx, objects, job)
+        await _guard(ctx, objects, job, progress)
         await _delete(objects, batch, progress)
-        await _save(ctx, job, progress, job.attempts, job.last_error)
-    await _guard(ctx, objects, job)
+    await _guard(ctx, objects, job, progress)
     await objects.remove_empty_folders(job.location)
 
 
@@ -111,15 +112,27 @@ async def _checked(ctx: Context, job: PurgeJob) -> Warehouse:
         raise Refused(f"warehouse {job.warehouse} is gone")
     if not locations.may_touch(ctx, warehouse, job.location):
         raise Refused(f"{job.location} lies outside warehouse {warehouse.name} and {locations.SETTING}")
-    if spec_location.contains(job.location, warehouse.location):
-        raise Refused(f"{job.location} holds the whole warehouse")
+    for each in await ctx.store.warehouses():
+        if spec_location.contains(job.location, each.location):
+            whose = "" if each.name == warehouse.name else f" {each.name}"
+            raise Refused(f"{job.location} holds the whole warehouse{whose}")
     return warehouse
 
 
-async def _guard(ctx: Context, objects: Objects, job: PurgeJob) -> None:
-    others = await _owners(ctx, objects, job.location)
-    if others:
-        raise Refused(f"{job.location} is shared with {', '.join(others[:5])}, which is in use")
+async def _guard(ctx: Context, objects: Objects, job: PurgeJob, progress: _Progress) -> None:
+    """Save the progress and mark the job as begun, in one transaction with the question whose files are there."""
+    places = (job.location, await locations.resolved(objects, job.location))
+    begun = UpdatePurgeJob(
+        job_id=job.job_id,
+        progress=progress.encoded(),
+        attempts=job.attempts,
+        last_error=job.last_error,
+        places=tuple(dict.fromkeys(places)),
+    )
+    try:
+        await ctx.store.write([begun])
+    except ValidationFailed as in_use:
+        raise Refused(f"{job.location} is shared with {in_use.message}, which is in use") from None
 
 
 async def _named_outside(ctx: Context, objects: Objects, job: PurgeJob) -> list[str]:
@@ -130,21 +143,11 @@ async def _named_outside(ctx: Context, objects: Objects, job: PurgeJob) -> list[
     except (NotFound, BadRequest) as unreadable:
         log.warning("purge of %s sees only the location: %s", job.location, unreadable.message)
         return []
+    if not may_delete(document.metadata.properties):
+        raise Refused(f"{GC_ENABLED} is false, so other tables may need the files below {job.location}")
     own = locations.paths(document.metadata.properties)
-    named = dict.fromkeys((job.metadata_location, *_named(document.metadata)))
+    named = dict.fromkeys((job.metadata_location, *locations.named_files(document.metadata)))
     return [file for file in named if not _inside(job.location, file) and any(_inside(place, file) for place in own)]
-
-
-def _named(metadata: TableMetadata) -> Iterator[str]:
-    for entry in metadata.metadata_log:
-        yield entry.metadata_file
-    for snapshot in metadata.snapshots:
-        if snapshot.manifest_list is not None:
-            yield snapshot.manifest_list
-    for statistics in metadata.statistics:
-        yield statistics.path
-    for partition_statistics in metadata.partition_statistics:
-        yield partition_statistics.path
 
 
 def _inside(parent: str, child: str) -> bool:
@@ -158,14 +161,7 @@ async def _ownerless(ctx: Context, objects: Objects, warehouse: Warehouse, file:
     """Whether a named file may be deleted: allowed to touch, and in no place of a live table or view."""
     if not locations.may_touch(ctx, warehouse, file):
         return False
-    return not await _owners(ctx, objects, file)
-
-
-async def _owners(ctx: Context, objects: Objects, location: str) -> list[str]:
-    """Live tables and views with files at, above or below `location`, as it is spelled and where its links lead."""
-    owners = await locations.overlapping(ctx, location)
-    real = await locations.resolved(objects, location)
-    return owners if owners or real == location else await locations.overlapping(ctx, real)
+    return not await locations.owners(ctx, objects, file)
 
 
 async def _listed(objects: Objects, job: PurgeJob, size: int) -> AsyncIterator[list[str]]:

@@ -76,9 +76,16 @@ class Turn:
         self._namespaces = namespaces
         self._first: Plan | None = None
         self._made: Plan | None = None
+        self._record: dict[str, Any] = {}
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        return self._wish.operations
 
     def updates_on(self, base: TableMetadata) -> tuple[TableUpdate, ...]:
-        return self.plan_on(base).updates
+        made = self.plan_on(base)
+        self._record = self._told()
+        return made.updates
 
     def plan_on(self, base: TableMetadata) -> Plan:
         """The plan for `base`. Otherwise when it would mean something else than where the wish comes from."""
@@ -107,7 +114,10 @@ class Turn:
         return made
 
     def record(self) -> dict[str, Any]:
-        """What was carried out, as decoded JSON."""
+        """What the last `updates_on` amounts to, as decoded JSON. It is made there, where much work is in place."""
+        return self._record
+
+    def _told(self) -> dict[str, Any]:
         made, first = self._made, self._first
         assert made is not None and first is not None
         record: dict[str, Any] = {

@@ -61,8 +61,8 @@ async def register_table(
                     await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
                 except SwapLost:
                     continue
-                except AlreadyExists:
-                    raise await places.now_taken(ctx, home, levels, name, "table") from None
+                except AlreadyExists as refusal:
+                    raise await places.now_taken(ctx, home, levels, name, "table", refusal) from None
                 return versions.loaded(home, versions.of(draft), draft.findings)
         raise CommitFailed(tabulars.CROWDED)
 
@@ -109,7 +109,7 @@ async def _registration(
     if row is not None and not (overwrite and row.kind == "table"):
         raise places.taken(row, "table")
     locations.check(ctx, home, file, "metadata location")
-    document = await read_afresh(ctx.objects.of(home), file, ctx.limits.document_bytes, _WHOLE)
+    document = await read_afresh(ctx.objects.of(home), file, ctx.limits.document_bytes, _WHOLE, foreign=True)
     metadata = document.metadata
     locations.check(ctx, home, metadata.location, "table location in the metadata file")
     uuid = metadata.table_uuid or (ctx.ids.uuid4() if row is None else row.uuid)
@@ -117,10 +117,11 @@ async def _registration(
         raise AlreadyExists(
             f"{places.taken(row, 'table').message} and is another table: uuid {row.uuid}, not {uuid}. Drop it first."
         )
-    await _warn_of_overlap(ctx, home, name, metadata.location, uuid)
+    await _warn_of_overlap(ctx, home, name, metadata.location, row)
     before = None if row is None else await _before(ctx, home, row)
     findings = () if row is None or before is None else await _findings(ctx, row, before, metadata)
-    roots = await locations.roots(ctx, home, metadata.location, metadata.properties, file)
+    places_named = locations.named_places(ctx, home, metadata)
+    roots = await locations.roots(ctx, home, metadata.location, metadata.properties, file, *places_named)
     draft = _draft(ctx, caller, home, (levels, name), row, uuid, file, document, before, findings)
     return replace(draft, roots=roots)
 
@@ -187,7 +188,9 @@ async def _before(ctx: Context, home: Warehouse, row: Tabular) -> TableMetadata 
     return document.metadata
 
 
-async def _warn_of_overlap(ctx: Context, home: Warehouse, name: str, location: str, uuid: str) -> None:
-    others = await ctx.store.locations_overlapping(home.name, location, besides_uuid=uuid)
+async def _warn_of_overlap(ctx: Context, home: Warehouse, name: str, location: str, row: Tabular | None) -> None:
+    others = await locations.owners(
+        ctx, ctx.objects.of(home), location, besides=None if row is None else row.tabular_id
+    )
     if others:
-        log.warning("registering %s at %s, where also lies: %s; purging either is refused", name, location, others)
+        log.warning("registering %s at %s, where also lies: %s; purging either is refused", name, location, others[:5])

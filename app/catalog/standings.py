@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from app.catalog import namespaces, warehouses
 from app.catalog.answers import Listed
 from app.catalog.context import Context
@@ -15,6 +17,7 @@ ORDERS: tuple[Standing, ...] = ("last-column-id", "field-count", "retired-ids", 
 _WATCHED: tuple[Standing, ...] = ("last-column-id", "retired-ids", "schema-count")
 _OF_EACH = 10
 _FRESH_S = 30.0
+_PLACE = re.compile(r"(-?[0-9]{1,18}):([0-9]{1,18})")
 
 
 async def table_standings(
@@ -78,5 +81,7 @@ def value(row: Tabular, order: Standing) -> int:
 def _place(after: str | None) -> tuple[int, int] | None:
     if after is None:
         return None
-    number, _, tabular_id = after.partition(":")
-    return int(number), int(tabular_id)
+    found = _PLACE.fullmatch(after)
+    if found is None:
+        raise BadRequest("Invalid page token: it was not handed out by this listing")
+    return int(found[1]), int(found[2])

@@ -14,26 +14,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from app.catalog.storage_options import CLIENT_ENDPOINT, CLIENT_KEYS, check_name
+import msgspec
+
+from app.catalog.storage_options import CLIENT_ENDPOINT, CLIENT_KEYS, check_name, is_secret
 from app.errors import BadRequest
 from app.ports import Warehouse
 from app.spec import location as locations
+from app.spec.endpoint import origin
 
 # Options that a client's own FileIO understands; everything else is the server's business.
 _CLIENT_OPTIONS: Final = ("s3.", "client.", "gcs.", "adls.", "io-impl")
 
-# Parts of the names of options that only the server may see.
-_SECRET_MARKS: Final = (
-    "secret",
-    "password",
-    "token",
-    "account-key",
-    "shared-key",
-    "sas",
-    "access-key",
-    "service-account-key",
-    "connection-string",
-)
 _ENDPOINTS: Final = {
     "s3": "s3.endpoint",
     "gs": "gcs.service.host",
@@ -41,6 +32,7 @@ _ENDPOINTS: Final = {
     "abfs": "adls.endpoint",
     "wasb": "adls.endpoint",
 }
+ENDPOINT_OPTIONS: Final = frozenset(_ENDPOINTS.values())
 _SCHEMES: Final = ("file", "s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "wasb", "wasbs")
 _REGION_OF_ENDPOINTS: Final = "us-east-1"
 
@@ -52,21 +44,25 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "gcs.oauth2.token": ("gcs.oauth2.token",),
     "adls.account-key": ("adls.account-key", "adls.auth.shared-key.account.key"),
     "adls.auth.shared-key.account.key": ("adls.account-key", "adls.auth.shared-key.account.key"),
-    "adls.auth.shared-key.account.name": ("adls.account-name", "adls.auth.shared-key.account.name"),
     "adls.sas-token": ("adls.sas-token",),
 }
+# They go with an Azure key, likewise under both names.
+_ACCOUNT_NAMES: Final = ("adls.auth.shared-key.account.name", "adls.account-name")
 _SAS_OF_ACCOUNT: Final = "adls.sas-token."
-
-
-def is_secret(option: str) -> bool:
-    """Whether an option's value is kept from clients, answers and logs."""
-    return any(mark in option for mark in _SECRET_MARKS)
 
 
 def split(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Options that may be shown, and secrets."""
-    shown = {name: value for name, value in options.items() if not is_secret(name)}
-    return shown, {name: value for name, value in options.items() if is_secret(name)}
+    shown = {name: value for name, value in options.items() if not is_secret(name, value)}
+    return shown, {name: value for name, value in options.items() if name not in shown}
+
+
+def sorted_out(warehouse: Warehouse) -> Warehouse:
+    """The warehouse with its secrets apart, whatever was thought to be public when it was stored."""
+    shown, secret = split(warehouse.storage)
+    if not secret:
+        return warehouse
+    return msgspec.structs.replace(warehouse, storage=shown, secrets={**secret, **warehouse.secrets})
 
 
 def check(warehouse: Warehouse) -> None:
@@ -75,13 +71,20 @@ def check(warehouse: Warehouse) -> None:
         check_place(place)
     for name in (*warehouse.storage, *warehouse.secrets):
         check_name(name)
-    endpoint = warehouse.storage.get(CLIENT_ENDPOINT, "true")
-    if endpoint not in ("true", "false") and not endpoint.startswith(("http://", "https://")):
-        raise BadRequest(f"Storage option {CLIENT_ENDPOINT} is true, false or an http(s) URL, not {endpoint!r}")
+    _check_client_endpoint({**warehouse.storage, **warehouse.secrets}.get(CLIENT_ENDPOINT, "true"))
     if warehouse.storage.get(CLIENT_KEYS, "false") not in ("true", "false"):
         raise BadRequest(f"Storage option {CLIENT_KEYS} is true or false")
     if hands_out_keys(warehouse) and not _keys(warehouse):
         raise BadRequest(f"Warehouse {warehouse.name} has no static keys that {CLIENT_KEYS} could hand out")
+
+
+def _check_client_endpoint(chosen: str) -> None:
+    if chosen in ("true", "false"):
+        return
+    try:
+        origin(chosen)
+    except BadRequest as fault:
+        raise BadRequest(f"Storage option {CLIENT_ENDPOINT} is true, false or a URL, which {fault.message}") from None
 
 
 def check_place(place: str) -> None:
@@ -89,12 +92,15 @@ def check_place(place: str) -> None:
     canonical = locations.canonical(place)
     if locations.scheme(place) not in _SCHEMES:
         raise BadRequest(f"Unsupported location (schemes: {', '.join(_SCHEMES)}): {place}")
-    bucket, at, account = canonical.partition("://")[2].partition("/")[0].partition("@")
+    authority = canonical.partition("://")[2].partition("/")[0]
+    bucket, at, account = authority.partition("@")
     if not locations.scheme(place).startswith(("abfs", "wasb")):
         if at:
             raise BadRequest("Invalid location: keys belong into the storage options, not before the name of a bucket")
     elif not (bucket and at and account):
         raise BadRequest(f"An Azure location is abfss://container@account-host/path: {place}")
+    if not (locations.is_local(place) or locations.is_plain_authority(authority)):
+        raise BadRequest(f"Invalid location: a bucket's name holds letters, digits, dots, _ and - only: {place}")
 
 
 def hands_out_keys(warehouse: Warehouse) -> bool:
@@ -140,4 +146,7 @@ def _family(location: str) -> str:
 def _keys(warehouse: Warehouse) -> dict[str, str]:
     found = {name: warehouse.secrets[key] for key, names in _KEYS.items() if key in warehouse.secrets for name in names}
     found.update((name, value) for name, value in warehouse.secrets.items() if name.startswith(_SAS_OF_ACCOUNT))
+    account = next((warehouse.storage[name] for name in _ACCOUNT_NAMES if name in warehouse.storage), None)
+    if found and account is not None:
+        found.update(dict.fromkeys(_ACCOUNT_NAMES, account))
     return found

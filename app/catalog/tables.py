@@ -17,10 +17,12 @@ from app.catalog import (
     units,
     versions,
     warehouses,
+    weights,
 )
 from app.catalog.answers import Listed, LoadedTable
 from app.catalog.config import client_config
 from app.catalog.context import Caller, Context
+from app.catalog.documents import aside
 from app.catalog.drafts import Draft
 from app.catalog.loads import TableLoad
 from app.catalog.pages import EVERYTHING, PageRequest
@@ -91,8 +93,8 @@ async def create_table(
             return await _stage(ctx, home, draft, key)
         try:
             await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
-        except AlreadyExists:
-            raise await places.now_taken(ctx, home, levels, request.name, "table") from None
+        except AlreadyExists as refusal:
+            raise await places.now_taken(ctx, home, levels, request.name, "table", refusal) from None
         return versions.loaded(home, versions.of(draft), draft.findings)
 
     async def again(outcome: Outcome) -> LoadedTable:
@@ -112,7 +114,10 @@ async def table_exists(ctx: Context, warehouse: str, levels: Levels, name: str) 
 async def drop_table(
     ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str, *, purge: bool = False
 ) -> None:
-    """Forget the table; its files are deleted (by a durable job) only when `purge` asks for it. NoSuchTable."""
+    """Forget the table; its files are deleted (by a durable job) only when `purge` asks for it.
+
+    NoSuchTable; ValidationFailed for a purge that `gc.enabled=false` forbids.
+    """
     home = await warehouses.fresh_warehouse(ctx, warehouse)
 
     async def act(key: Key) -> None:
@@ -139,14 +144,16 @@ async def _new_metadata(ctx: Context, home: Warehouse, namespace: Namespace, req
         location = spec_location.strip_trailing_slash(request.location)
     else:
         location = await locations.new_location(ctx, home, namespace, request.name, uuid)
-    return commit_tables.new_table(
+    return await aside(
+        weights.of_schema(request.schema),
+        commit_tables.new_table,
         request.schema,
         request.spec,
         request.order,
         location,
         {**home.properties, **request.properties},
-        now_ms=ctx.clock.now_ms(),
-        uuid=uuid,
+        ctx.clock.now_ms(),
+        uuid,
     )
 
 

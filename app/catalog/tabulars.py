@@ -8,7 +8,8 @@ from app.catalog import places, units
 from app.catalog.context import Caller, Context
 from app.catalog.journal import scribe
 from app.catalog.replays import Key, Outcome
-from app.errors import CommitFailed, SwapLost
+from app.commit.properties import GC_ENABLED, may_delete
+from app.errors import CommitFailed, CorruptMetadata, NotFound, SwapLost, ValidationFailed, dotted
 from app.ports import (
     AddPurgeJob,
     AppendJournal,
@@ -41,12 +42,16 @@ async def drop(
     *,
     purge: bool = False,
 ) -> None:
-    """Remove the name; with `purge` the job that deletes the files is stored in the same unit."""
+    """Remove the name; with `purge` the job that deletes the files is stored in the same unit.
+
+    NoSuchTable, NoSuchView; ValidationFailed for a purge that `gc.enabled=false` forbids.
+    """
     async with ctx.caches.lines.stand([(warehouse.name, levels, name)], ctx.limits.queue_length):
         for _ in range(ctx.limits.commit_attempts):
             row = await find(ctx, warehouse, kind, levels, name)
             unit: list[WriteOp] = []
             if purge:
+                await _check_purge(ctx, warehouse, row)
                 unit.append(_purge_job(row, ctx.clock.now_ms()))
             try:
                 await remove(ctx, caller, warehouse, row, key, {}, unit, purge=purge)
@@ -101,6 +106,20 @@ async def rename(
         AppendJournal(event=pen.renamed(kind, target)),
     ]
     await units.land(ctx, unit, key, {})
+
+
+async def _check_purge(ctx: Context, warehouse: Warehouse, row: Tabular) -> None:
+    """A file that cannot be read forbids nothing: else a damaged table could never be purged."""
+    objects, file, limit = ctx.objects.of(warehouse), row.metadata_location, ctx.limits.document_bytes
+    try:
+        document = await ctx.caches.documents.table(objects, file, limit, uuid=row.uuid)
+    except (NotFound, CorruptMetadata):
+        return
+    if not may_delete(document.metadata.properties):
+        raise ValidationFailed(
+            f"Cannot purge {dotted(row.namespace, row.name)}: {GC_ENABLED} is false, so other tables may need its "
+            f"files. Drop it without purge, which leaves them, or set {GC_ENABLED} to true first."
+        )
 
 
 def _purge_job(row: Tabular, now_ms: int) -> AddPurgeJob:

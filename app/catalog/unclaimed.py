@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from app.catalog import locations, warehouses
 from app.catalog.context import Context
+from app.catalog.documents import aside, unpacked
 from app.catalog.history_chain import key_of
 from app.catalog.sweep import every_row
 from app.errors import ObjectMissing, PayloadTooLarge, SpecError
@@ -71,7 +72,7 @@ async def _look_into(ctx: Context, objects: Objects, folder: str, cutoff_ms: int
             return
     for table, inside in _by_table(files).items():
         reason = await _why_kept(ctx, objects, inside, cutoff_ms)
-        if reason is None and (owners := await locations.overlapping(ctx, table)):
+        if reason is None and (owners := await locations.owners(ctx, objects, table)):
             reason = f"it lies where {', '.join(owners[:5])} may have files"
         if reason is None:
             found.garbage += inside
@@ -114,8 +115,8 @@ async def _why_kept(ctx: Context, objects: Objects, files: list[ObjectStat], cut
 
 async def _uuid(objects: Objects, location: str, limit: int) -> str | None:
     try:
-        data = metadata_file.decode(await objects.read(location, limit=limit), location, limit=limit)
-        document = codec.as_object(codec.decode(data), "$")
+        data = await unpacked(await objects.read(location, limit=limit), location, limit)
+        document = codec.as_object(await aside(len(data), codec.decode, data), "$")
     except (SpecError, ObjectMissing, PayloadTooLarge):
         return None
     values = [document[name] for name in _UUIDS if name in document]

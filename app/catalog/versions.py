@@ -13,6 +13,7 @@ from app.catalog.config import client_config
 from app.catalog.context import Context
 from app.catalog.drafts import Draft
 from app.catalog.replays import Outcome
+from app.commit.properties import may_delete
 from app.errors import BadRequest, NotFound
 from app.ports import Kind, Levels, Warehouse
 from app.rules import Finding
@@ -69,13 +70,16 @@ async def recorded(
 
 
 async def trim(ctx: Context, warehouse: Warehouse, draft: Draft) -> None:
-    """Delete metadata files that fell off the log of a table that asks for it, as far as they are its own."""
+    """Delete metadata files that fell off the log of a table that asks for it, as far as they are its own: where any
+    other table of any warehouse may have files nothing goes, for its log may name them too."""
     properties = draft.document.metadata.properties
+    if not may_delete(properties):
+        return
+    objects, itself = ctx.objects.of(warehouse), None if draft.row is None else draft.row.tabular_id
     for home in _homes(draft, properties):
-        if await ctx.store.locations_overlapping(warehouse.name, home, besides_uuid=draft.uuid):
-            log.warning("metadata files of %s are kept: another table shares %s", draft.location, home)
+        if others := await locations.owners(ctx, objects, home, besides=itself):
+            log.warning("metadata files of %s are kept: %s shares %s", draft.location, others[0], home)
             return
-    objects = ctx.objects.of(warehouse)
     for file in draft.expired:
         if file != draft.file and _own(draft, properties, file) and locations.may_touch(ctx, warehouse, file):
             await objects.delete(file)

@@ -15,11 +15,12 @@ from app.catalog import (
     tabulars,
     versions,
     warehouses,
+    weights,
 )
 from app.catalog.answers import Listed, LoadedView
 from app.catalog.config import view_config
 from app.catalog.context import Caller, Context
-from app.catalog.documents import VIEW, Document, read_afresh
+from app.catalog.documents import VIEW, Document, aside, read_afresh
 from app.catalog.drafts import Draft
 from app.catalog.journal import scribe
 from app.catalog.pages import EVERYTHING, PageRequest
@@ -158,7 +159,9 @@ async def register_view(
     async def act(key: Key) -> LoadedView:
         await places.vacancy(ctx, home, levels, name, "view")
         locations.check(ctx, home, metadata_location, "metadata location")
-        document = await read_afresh(ctx.objects.of(home), metadata_location, ctx.limits.document_bytes, VIEW)
+        document = await read_afresh(
+            ctx.objects.of(home), metadata_location, ctx.limits.document_bytes, VIEW, foreign=True
+        )
         locations.check(ctx, home, document.metadata.location, "view location in the metadata file")
         place = (levels, name)
         made = document.metadata
@@ -172,8 +175,8 @@ async def register_view(
 async def _publish_new(ctx: Context, home: Warehouse, draft: Draft, key: Key) -> LoadedView:
     try:
         await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
-    except AlreadyExists:
-        raise await places.now_taken(ctx, home, draft.levels, draft.name, "view") from None
+    except AlreadyExists as refusal:
+        raise await places.now_taken(ctx, home, draft.levels, draft.name, "view", refusal) from None
     return _loaded(home, versions.of(draft))
 
 
@@ -205,7 +208,7 @@ async def _next_version(
     )
     base = document.metadata
     commit_requirements.check_view(tuple(requirements), base)
-    applied = commit_views.apply(base, tuple(updates), ctx.clock.now_ms())
+    applied = await aside(weights.of_updates(updates), commit_views.apply, base, tuple(updates), ctx.clock.now_ms())
     place = (levels, name)
     if not applied.changed:
         return _draft(ctx, caller, home, place, row, row.metadata_location, document)
@@ -245,6 +248,7 @@ def _draft(
         document=document,
         columns=_columns(metadata),
         registered=registered,
+        exclusive=not registered,
         roots=roots,
         events=(pen.created("view", file, registered=registered),) if row is None else (),
     )

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from app.catalog import storage
+from app.catalog import custody, storage
 from app.catalog.context import Context
+from app.catalog.locations import resolved
 from app.catalog.storage_options import CLIENT_KEYS
 from app.errors import (
     AlreadyExists,
@@ -118,19 +119,23 @@ async def create_warehouse(ctx: Context, new: Warehouse) -> Warehouse:
 async def change_warehouse(ctx: Context, name: str, change: WarehouseChange) -> Warehouse:
     """Change a warehouse; other servers see it within `Limits.warehouse_ttl_ms`. A location it leaves stays allowed.
 
-    NoSuchWarehouse, BadRequest and Forbidden as in `create_warehouse` for what the change adds, CommitFailed when
-    `change.version` is not the present one.
+    NoSuchWarehouse, BadRequest and Forbidden as in `create_warehouse` for what the change adds; BadRequest when it
+    decides about secrets that it does not give again; CommitFailed when `change.version` is not the present one.
     """
     for _ in range(_CHANGE_ATTEMPTS):
-        found = await ctx.store.warehouse(name)
-        if found is None:
+        kept = await ctx.store.warehouse(name)
+        if kept is None:
             raise NoSuchWarehouse.named(name)
+        found = storage.sorted_out(kept)
         if change.version is not None and change.version != found.version:
             raise CommitFailed(f"Warehouse {name} is at version {found.version}, not {change.version}")
         if change.location is not None and _is_configured(ctx, name):
             raise BadRequest(f"The location of warehouse {name} is set by ICEKEEL_WAREHOUSE")
+        if change.options and _sets_options(ctx, name):
+            raise BadRequest(f"The storage options of warehouse {name} are set by ICEKEEL_WAREHOUSE_OPTIONS")
         record = _changed(found, change)
         _check(_configured(ctx, record))
+        _check_custody(_configured(ctx, found), _configured(ctx, record), change)
         before = _places(found)
         added = tuple(place for place in _places(record) if not _within(before, place))
         _check_asked(ctx, added, options=bool(change.options))
@@ -220,14 +225,20 @@ def _is_configured(ctx: Context, name: str) -> bool:
     return ctx.configured is not None and ctx.configured.name == name
 
 
-def _configured(ctx: Context, found: Warehouse) -> Warehouse:
-    """With the storage options of the settings, if this is the warehouse that they are for."""
+def _sets_options(ctx: Context, name: str) -> bool:
     own = ctx.configured
-    if own is None or own.name != found.name or not (own.storage or own.secrets):
-        return found
-    return msgspec.structs.replace(
-        found, storage={**found.storage, **own.storage}, secrets={**found.secrets, **own.secrets}
-    )
+    return own is not None and own.name == name and bool(own.storage or own.secrets)
+
+
+def _configured(ctx: Context, found: Warehouse) -> Warehouse:
+    """With its secrets apart; with the storage options of the settings instead of its own, if they have any for it.
+
+    Mixed they would let a stored endpoint, which a request chose, have the operator's keys.
+    """
+    own = ctx.configured
+    if own is None or not _sets_options(ctx, found.name):
+        return storage.sorted_out(found)
+    return msgspec.structs.replace(found, storage=own.storage, secrets=own.secrets)
 
 
 def _changed(found: Warehouse, change: WarehouseChange) -> Warehouse:
@@ -259,6 +270,15 @@ def _check(new: Warehouse) -> None:
     if not _NAME.fullmatch(new.name) or new.name in RESERVED_NAMES:
         raise BadRequest(f"Invalid warehouse name: {new.name!r} (use a-z, 0-9, _ and -, and no word of the protocol)")
     storage.check(new)
+
+
+def _check_custody(before: Warehouse, after: Warehouse, change: WarehouseChange) -> None:
+    reasons, secrets = custody.at_stake(before, after)
+    if missing := [name for name in secrets if name not in change.options]:
+        raise BadRequest(
+            f"{', '.join(reasons)} of warehouse {before.name} decides where its secrets go or who gets them. Give "
+            f"{', '.join(missing)} again in the same request, or null to remove what is not needed"
+        )
 
 
 def _check_asked(ctx: Context, added: tuple[str, ...], *, options: bool) -> None:
@@ -296,12 +316,21 @@ async def _refuse_shared(ctx: Context, new: Warehouse, added: tuple[str, ...]) -
     for other in await list_warehouses(ctx):
         if other.name == new.name:
             continue
+        theirs = [(held, spelled) for held in _places(other) for spelled in await _spellings(ctx, other, held)]
         for place in added:
-            taken = next((held for held in _places(other) if locations.overlaps(held, place)), None)
+            ours = await _spellings(ctx, new, place)
+            taken = next((h for h, spelled in theirs if any(locations.overlaps(spelled, one) for one in ours)), None)
             if taken is not None:
                 what = "warehouse location" if place == new.location else "allowed location"
                 how = "at" if taken == other.location else "which may use"
                 raise BadRequest(f"Invalid {what}: {place} overlaps warehouse {other.name} {how} {taken}")
+
+
+async def _spellings(ctx: Context, warehouse: Warehouse, place: str) -> set[str]:
+    """`place` as it is written and, on a disk, where its links lead."""
+    if not locations.is_local(place):
+        return {place}
+    return {place, await resolved(ctx.objects.of(_configured(ctx, warehouse)), place)}
 
 
 def _places(warehouse: Warehouse) -> tuple[str, ...]:

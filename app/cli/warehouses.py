@@ -52,7 +52,7 @@ def _add_contents(action: argparse.ArgumentParser) -> None:
     action.add_argument(
         "--options-file", metavar="FILE",
         help="storage options as a JSON object, - for standard input: the way for keys, which others could see on a "
-        "command line",
+        "command line; a change of the endpoint, or to hand out keys, needs them again",
     )  # fmt: skip
 
 

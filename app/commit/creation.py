@@ -9,6 +9,7 @@ import msgspec
 
 from app.commit.heads import check_format_version
 from app.commit.properties import PREVIOUS_VERSIONS_MAX, RESERVED, check_integer, integer
+from app.commit.schemas import check_width
 from app.errors import SpecError, ValidationFailed
 from app.spec.location import strip_trailing_slash
 from app.spec.partition import (
@@ -54,6 +55,7 @@ def new_table(
     """
     version = _format_version(properties) if format_version is None else format_version
     check_format_version(version)
+    check_width(schema)
     fresh, new_ids = reassign_ids(schema)
     stored = {**NEW_TABLE_DEFAULTS, **{key: value for key, value in properties.items() if key not in RESERVED}}
     _check_properties(stored, fresh, version)

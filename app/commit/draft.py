@@ -6,14 +6,13 @@ never touched: containers are immutable and share structure with it.
 
 from __future__ import annotations
 
+from app.commit.listings import Orders, Specs
 from app.errors import ValidationFailed
-from app.spec.partition import PartitionSpec
 from app.spec.ref import SnapshotRef
 from app.spec.schema import Schema
-from app.spec.schema_counter import remembered_schema_id
-from app.spec.schemas import Schemas
+from app.spec.schema_counter import remembered_schema_id, remembered_spec_id
+from app.spec.schemas import GrowingSchemas, Schemas
 from app.spec.snapshot import Snapshot, Snapshots
-from app.spec.sort import SortOrder
 from app.spec.statistics import PartitionStatisticsFile, StatisticsFile
 from app.spec.table import DEFAULT_FORMAT_VERSION, TableMetadata
 from app.spec.update import TableUpdate
@@ -49,27 +48,31 @@ class TableDraft:
         self.last_column_id = 0 if base is None else base.last_column_id
         self.next_row_id = 0 if base is None else base.next_row_id
 
-        self.schemas = Schemas() if base is None else base.schemas
+        self.schemas = GrowingSchemas(Schemas() if base is None else base.schemas)
         self.current_schema_id = None if base is None else base.current_schema_id
         self.last_added_schema_id: int | None = None
         self.removed_schema_ids: set[int] = set()
         self.remembered_schema_id = -1 if base is None else remembered_schema_id(base.extra)
         self.assigned_schema_ids: dict[int, int] = {}
+        # Where the search for an unused id goes on once the highest is given out.
+        self.free_schema_id = 0
+        self._named_schema_ids: frozenset[int] | None = None
 
-        self.specs: tuple[PartitionSpec, ...] = () if base is None else base.partition_specs
+        self.specs = Specs() if base is None else Specs(base.partition_specs)
         self.default_spec_id = None if base is None else base.default_spec_id
         self.last_partition_id = NO_PARTITION_FIELD_YET if base is None else base.last_partition_id
         self.last_added_spec_id: int | None = None
         self.removed_spec_ids: set[int] = set()
+        self.remembered_spec_id = -1 if base is None else remembered_spec_id(base.extra)
         self.assigned_spec_ids: dict[int, int] = {}
 
-        self.orders: tuple[SortOrder, ...] = () if base is None else base.sort_orders
+        self.orders = Orders() if base is None else Orders(base.sort_orders)
         self.default_order_id = None if base is None else base.default_sort_order_id
         self.last_added_order_id: int | None = None
         self.assigned_order_ids: dict[int, int] = {}
 
         self.properties: dict[str, str] = {} if base is None else dict(base.properties)
-        self.encryption_keys = () if base is None else base.encryption_keys
+        self.encryption_keys = {} if base is None else {key.key_id: key for key in base.encryption_keys}
 
         self.current_snapshot_id = None if base is None else base.current_snapshot_id
         self.listed = Snapshots() if base is None else base.snapshots
@@ -102,6 +105,14 @@ class TableDraft:
         if added is not None:
             return added
         return None if snapshot_id in self.removed_snapshot_ids else self.listed.get(snapshot_id)
+
+    @property
+    def named_schema_ids(self) -> frozenset[int]:
+        """The schemas that snapshots of the base name."""
+        if self._named_schema_ids is None:
+            ids = (snapshot.schema_id for snapshot in self.listed)
+            self._named_schema_ids = frozenset(schema_id for schema_id in ids if schema_id is not None)
+        return self._named_schema_ids
 
     def names_of(self, snapshot_id: int) -> list[str]:
         """The refs that point to a snapshot. The index is made on first use: most commits remove nothing."""

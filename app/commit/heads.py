@@ -58,13 +58,11 @@ def set_location(draft: TableDraft, update: SetLocation) -> None:
 
 def add_encryption_key(draft: TableDraft, update: AddEncryptionKey) -> None:
     """A key-id that is listed already keeps its key."""
-    if all(key.key_id != update.encryption_key.key_id for key in draft.encryption_keys):
-        draft.encryption_keys = (*draft.encryption_keys, update.encryption_key)
+    if update.encryption_key.key_id not in draft.encryption_keys:
+        draft.encryption_keys[update.encryption_key.key_id] = update.encryption_key
         draft.record(update)
 
 
 def remove_encryption_key(draft: TableDraft, update: RemoveEncryptionKey) -> None:
-    kept = tuple(key for key in draft.encryption_keys if key.key_id != update.key_id)
-    if len(kept) != len(draft.encryption_keys):
-        draft.encryption_keys = kept
+    if draft.encryption_keys.pop(update.key_id, None) is not None:
         draft.record(update)

@@ -17,7 +17,7 @@ def add_order(draft: TableDraft, update: AddSortOrder) -> None:
     """List the order, or resolve to the equal one that is listed already. The unsorted order is always 0."""
     sent = update.order
     schema = draft.bound_schema("sort order")
-    known = next((order for order in draft.orders if order.same_fields(sent)), None)
+    known = draft.orders.same_as(sent)
     if known is not None:
         draft.last_added_order_id = known.order_id
     else:
@@ -26,7 +26,7 @@ def add_order(draft: TableDraft, update: AddSortOrder) -> None:
                 raise ValidationFailed(f"Cannot add sort order: unknown transform {part.transform}")
         check_order(sent, schema)
         order_id = UNSORTED.order_id if sent.is_unsorted else _next_order_id(draft)
-        draft.orders = (*draft.orders, msgspec.structs.replace(sent, order_id=order_id))
+        draft.orders.append(msgspec.structs.replace(sent, order_id=order_id))
         draft.last_added_order_id = order_id
         draft.record(update)
     if sent.order_id > 0 and sent.order_id != draft.last_added_order_id:
@@ -34,7 +34,7 @@ def add_order(draft: TableDraft, update: AddSortOrder) -> None:
 
 
 def _next_order_id(draft: TableDraft) -> int:
-    following = max((order.order_id for order in draft.orders), default=0) + 1
+    following = draft.orders.highest_id + 1
     if following > INT32_MAX:
         raise ValidationFailed("Cannot add a sort order: no order-id is left")
     return max(following, FIRST_ORDER_ID)
@@ -47,14 +47,10 @@ def set_default_order(draft: TableDraft, update: SetDefaultSortOrder) -> None:
         order_id = draft.last_added_order_id
     else:
         order_id = update.sort_order_id
-        if not _lists(draft, order_id):
+        if order_id not in draft.orders:
             order_id = draft.assigned_order_ids.get(order_id, order_id)
-    if not _lists(draft, order_id):
+    if order_id not in draft.orders:
         raise ValidationFailed(f"Cannot set default sort order to unknown sort order: {update.sort_order_id}")
     if order_id != draft.default_order_id:
         draft.default_order_id = order_id
         draft.record(update)
-
-
-def _lists(draft: TableDraft, order_id: int) -> bool:
-    return any(order.order_id == order_id for order in draft.orders)

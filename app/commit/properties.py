@@ -13,6 +13,7 @@ from app.spec.update import RemoveProperties, SetProperties
 
 PREVIOUS_VERSIONS_MAX: Final = "write.metadata.previous-versions-max"
 PREVIOUS_VERSIONS_MAX_DEFAULT: Final = 100
+GC_ENABLED: Final = "gc.enabled"
 DELETE_AFTER_COMMIT: Final = "write.metadata.delete-after-commit.enabled"
 
 RESERVED: Final = frozenset(
@@ -68,6 +69,11 @@ def previous_versions_kept(properties: Mapping[str, str]) -> int:
     """How many entries the metadata log may have, at least one."""
     number = integer(properties.get(PREVIOUS_VERSIONS_MAX))
     return max(1, PREVIOUS_VERSIONS_MAX_DEFAULT if number is None else number)
+
+
+def may_delete(properties: Mapping[str, str]) -> bool:
+    """Whether files of the table may be deleted at all: `gc.enabled=false` says that others may need them."""
+    return properties.get(GC_ENABLED, "true").lower() == "true"
 
 
 def deletes_previous_versions(properties: Mapping[str, str]) -> bool:

@@ -33,7 +33,8 @@ def is_create(requirements: Sequence[TableRequirement]) -> bool:
 
 
 def check_table(requirements: Sequence[TableRequirement], base: TableMetadata | None) -> None:
-    """All requirements, in order, against one base (None: there is no table). CommitFailed at the first that fails."""
+    """All requirements, in order, against the state that the updates will meet (None: there is no table). CommitFailed
+    at the first that fails."""
     if is_create(requirements):
         if base is not None:
             raise CommitFailed.requirement("table already exists")

@@ -12,9 +12,10 @@ from app.spec.partition import (
     PartitionSpec,
     UnboundPartitionField,
     UnboundPartitionSpec,
+    check_retained_spec,
     check_spec,
-    compatible,
 )
+from app.spec.schema import Schema
 from app.spec.update import LAST_ADDED, AddPartitionSpec, RemovePartitionSpecs, SetDefaultSpec
 
 
@@ -22,7 +23,7 @@ def add_spec(draft: TableDraft, update: AddPartitionSpec) -> None:
     """List the spec, or resolve to the compatible one that is listed already."""
     sent = update.spec
     schema = draft.bound_schema("partition spec")
-    known = next((spec for spec in draft.specs if compatible(spec, sent)), None)
+    known = draft.specs.same_as(sent)
     if known is not None:
         _resolve(draft, sent, known.spec_id)
         return
@@ -31,7 +32,7 @@ def add_spec(draft: TableDraft, update: AddPartitionSpec) -> None:
             raise ValidationFailed(f"Cannot add partition field {part.name}: unknown transform {part.transform}")
     check_spec(sent, schema)
     spec = PartitionSpec(_next_spec_id(draft), numbered_fields(draft, sent), sent.extra)
-    draft.specs = (*draft.specs, spec)
+    draft.specs.append(spec)
     draft.last_partition_id = max(draft.last_partition_id, spec.highest_field_id)
     _resolve(draft, sent, spec.spec_id)
     draft.record(update)
@@ -45,9 +46,9 @@ def _resolve(draft: TableDraft, sent: UnboundPartitionSpec, spec_id: int) -> Non
 
 
 def _next_spec_id(draft: TableDraft) -> int:
-    """Above every listed id and every id that this commit removed: manifests may still name those."""
-    taken = {spec.spec_id for spec in draft.specs} | draft.removed_spec_ids
-    following = max(taken, default=-1) + 1
+    """Above every listed id, every id that this commit removed (manifests may still name those), and every id of a
+    spec that the table dropped on its own (a writer may still hold that version)."""
+    following = max(draft.specs.highest_id, draft.remembered_spec_id) + 1
     if following > INT32_MAX:
         raise ValidationFailed("Cannot add a partition spec: no spec-id is left")
     return max(following, 0)
@@ -88,13 +89,8 @@ def _sequential_fields(sent: UnboundPartitionSpec) -> tuple[PartitionField, ...]
 
 
 def _equivalent_id(draft: TableDraft, part: UnboundPartitionField, taken: set[int]) -> int | None:
-    found = [
-        known.field_id
-        for spec in draft.specs
-        for known in spec.fields
-        if known.source_ids == part.source_ids and known.transform == part.transform and known.field_id not in taken
-    ]
-    return max(found, default=None)
+    known = draft.specs.field_ids(part.source_ids, part.transform)
+    return next((field_id for field_id in known if field_id not in taken), None)
 
 
 def _check_ids(draft: TableDraft, fields: list[PartitionField]) -> None:
@@ -103,24 +99,21 @@ def _check_ids(draft: TableDraft, fields: list[PartitionField]) -> None:
         raise ValidationFailed("Cannot add partition spec: two of its fields have the same field-id")
     by_id = {part.field_id: part for part in fields}
     _check_range(draft, by_id)
-    for spec in draft.specs:
-        for known in spec.fields:
-            part = by_id.get(known.field_id)
-            if part is None:
-                continue
+    for part in fields:
+        for spec_id, known in draft.specs.uses(part.field_id):
             alike = part.transform == known.transform or part.transform.is_void or known.transform.is_void
             if part.source_ids != known.source_ids or not alike:
                 raise ValidationFailed(
                     f"Conflicting partition fields: field-id {known.field_id} of {part.name} "
                     f"({part.transform} of {part.source_ids}) is {known.name} ({known.transform} of "
-                    f"{known.source_ids}) in spec {spec.spec_id}"
+                    f"{known.source_ids}) in spec {spec_id}"
                 )
 
 
 def _check_range(draft: TableDraft, by_id: dict[int, PartitionField]) -> None:
     """The counter never comes back down, so a table whose counter is at the end is never repartitioned again."""
-    known = {field.field_id for spec in draft.specs for field in spec.fields}
-    beyond = next((i for i in sorted(by_id) if i > HIGHEST_PARTITION_FIELD_ID and i not in known), None)
+    above = (field_id for field_id in sorted(by_id) if field_id > HIGHEST_PARTITION_FIELD_ID)
+    beyond = next((field_id for field_id in above if not draft.specs.knows_field(field_id)), None)
     if beyond is None:
         return
     if draft.last_partition_id >= HIGHEST_PARTITION_FIELD_ID:
@@ -138,27 +131,50 @@ def set_default_spec(draft: TableDraft, update: SetDefaultSpec) -> None:
         spec_id = draft.last_added_spec_id
     else:
         spec_id = update.spec_id
-        if not _lists(draft, spec_id):
+        if spec_id not in draft.specs:
             spec_id = draft.assigned_spec_ids.get(spec_id, spec_id)
-    if not _lists(draft, spec_id):
+    if spec_id not in draft.specs:
         raise ValidationFailed(f"Cannot set default spec to unknown spec: {update.spec_id}")
     if spec_id != draft.default_spec_id:
         draft.default_spec_id = spec_id
         draft.record(update)
 
 
-def _lists(draft: TableDraft, spec_id: int) -> bool:
-    return any(spec.spec_id == spec_id for spec in draft.specs)
-
-
 def remove_specs(draft: TableDraft, update: RemovePartitionSpecs) -> None:
     """Unknown ids are ignored. Whether files still use a spec is judged by the evolution rules."""
     if draft.default_spec_id in update.spec_ids:
         raise ValidationFailed("Cannot remove the default partition spec")
-    gone = {spec.spec_id for spec in draft.specs} & set(update.spec_ids)
+    gone = {spec_id for spec_id in update.spec_ids if spec_id in draft.specs}
     if gone:
-        draft.specs = tuple(spec for spec in draft.specs if spec.spec_id not in gone)
+        for spec_id in gone:
+            draft.specs.remove(spec_id)
         draft.removed_spec_ids |= gone
         if draft.last_added_spec_id in gone:
             draft.last_added_spec_id = None
         draft.record(update)
+
+
+def drop_unfit_specs(draft: TableDraft, schema: Schema, default_spec_id: int) -> None:
+    """Take out the specs that cannot be bound to `schema`, the current one, when no file can have used them.
+
+    That is so when the table never had a snapshot and those that this commit adds were written under that very
+    schema. Their ids are never given again. What files may have used stays, and the evolution rules judge it.
+    """
+    if draft.base is not None and not draft.base.never_written:
+        return
+    if any(snapshot.schema_id != schema.schema_id for snapshot in draft.added_snapshots.values()):
+        return
+    unfit = [spec.spec_id for spec in draft.specs if spec.spec_id != default_spec_id and not _binds(spec, schema)]
+    if unfit:
+        for spec_id in unfit:
+            draft.specs.remove(spec_id)
+        draft.remembered_spec_id = max(draft.remembered_spec_id, *unfit)
+        draft.record(RemovePartitionSpecs(tuple(unfit)))
+
+
+def _binds(spec: PartitionSpec, schema: Schema) -> bool:
+    try:
+        check_retained_spec(spec, schema)
+    except ValidationFailed:
+        return False
+    return True

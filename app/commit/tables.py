@@ -17,8 +17,9 @@ from app.commit.draft import TableDraft
 from app.errors import SpecError, ValidationFailed
 from app.spec import update as u
 from app.spec.codec import NO_EXTRA
+from app.spec.encryption import EncryptedKey
 from app.spec.logs import MetadataLog
-from app.spec.schema_counter import with_remembered
+from app.spec.schema_counter import LAST_SPEC_ID, with_remembered
 from app.spec.table import DEFAULT_FORMAT_VERSION, TableMetadata, check_invariants
 
 __all__ = ["Applied", "apply", "new_table"]
@@ -73,9 +74,10 @@ def apply(
 ) -> Applied:
     """Apply `updates` in order to `base`, or to nothing when the commit creates the table.
 
-    `base_location` is the metadata file of `base`, `now_ms` the time of the commit in epoch milliseconds,
-    `fresh_uuid` the uuid of a table that gets none assigned. Raises ValidationFailed or SpecError for what may never
-    be applied, CommitFailed for what was computed from a state that is no longer the present one.
+    `base_location` is the metadata file of `base` (None: it never was one, so no log may name it), `now_ms` the time of
+    the commit in epoch milliseconds, `fresh_uuid` the uuid of a table that gets none assigned. Raises ValidationFailed
+    or SpecError for what may never be applied, CommitFailed for what was computed from a state that is no longer the
+    present one.
     """
     listed = tuple(updates)
     draft = TableDraft(base, _initial_format_version(listed) if base is None else DEFAULT_FORMAT_VERSION)
@@ -118,6 +120,9 @@ def _close(draft: TableDraft, base_location: str | None, now_ms: int) -> tuple[T
         listed = listed.append(snapshot)
     metadata_log, expired = _metadata_log(draft, base_location)
     current_schema_id, default_spec_id, default_order_id, location = _settled_heads(draft)
+    schema = draft.schemas.get(current_schema_id)
+    if schema is not None:
+        specs.drop_unfit_specs(draft, schema, default_spec_id)
     metadata = TableMetadata(
         format_version=draft.format_version,
         table_uuid=draft.table_uuid,
@@ -125,12 +130,12 @@ def _close(draft: TableDraft, base_location: str | None, now_ms: int) -> tuple[T
         last_sequence_number=draft.last_sequence_number,
         last_updated_ms=updated_ms,
         last_column_id=draft.last_column_id,
-        schemas=draft.schemas,
+        schemas=draft.schemas.settled(),
         current_schema_id=current_schema_id,
-        partition_specs=draft.specs,
+        partition_specs=draft.specs.items,
         default_spec_id=default_spec_id,
         last_partition_id=draft.last_partition_id,
-        sort_orders=draft.orders,
+        sort_orders=draft.orders.items,
         default_sort_order_id=default_order_id,
         properties=draft.properties,
         current_snapshot_id=draft.current_snapshot_id,
@@ -141,15 +146,25 @@ def _close(draft: TableDraft, base_location: str | None, now_ms: int) -> tuple[T
         statistics=tuple(file for files in draft.statistics.values() for file in files),
         partition_statistics=tuple(file for files in draft.partition_statistics.values() for file in files),
         next_row_id=draft.next_row_id,
-        encryption_keys=draft.encryption_keys,
+        encryption_keys=_encryption_keys(draft),
         extra=_extra(draft),
     )
     return metadata, expired
 
 
+def _encryption_keys(draft: TableDraft) -> tuple[EncryptedKey, ...]:
+    """Those of the base as they are while no update has changed them, though two have one id."""
+    known = () if draft.base is None else draft.base.encryption_keys
+    return known if {key.key_id: key for key in known} == draft.encryption_keys else (*draft.encryption_keys.values(),)
+
+
 def _extra(draft: TableDraft) -> Mapping[str, msgspec.Raw]:
-    """The members that are not the spec's, with the highest schema id as soon as the list of schemas lacks it."""
+    """The members that are not the spec's, with the highest schema id as soon as the list of schemas lacks it, and
+    that of a spec which the table dropped on its own likewise."""
     extra = NO_EXTRA if draft.base is None else draft.base.extra
+    if draft.remembered_spec_id >= 0:
+        listed = max((spec.spec_id for spec in draft.specs), default=-1)
+        extra = with_remembered(extra, draft.remembered_spec_id, listed, LAST_SPEC_ID)
     if not draft.removed_schema_ids and draft.remembered_schema_id < 0:
         return extra
     highest = max(draft.remembered_schema_id, *draft.removed_schema_ids, *draft.schemas.ids)

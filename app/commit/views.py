@@ -5,7 +5,7 @@ Pure: time and the uuid of a new view are handed in. Column ids of views are the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -16,7 +16,7 @@ from app.spec import update as u
 from app.spec.codec import INT32_MAX
 from app.spec.location import strip_trailing_slash
 from app.spec.schema import Schema
-from app.spec.schemas import Schemas
+from app.spec.schemas import GrowingSchemas, Schemas
 from app.spec.view import (
     SUPPORTED_VIEW_FORMAT_VERSION,
     VersionLogEntry,
@@ -46,8 +46,13 @@ class _Draft:
         self.base = base
         self.location = base.location
         self.properties = dict(base.properties)
-        self.schemas = base.schemas
+        self.schemas = GrowingSchemas(base.schemas)
         self.versions = {version.version_id: version for version in base.versions}
+        self.highest_version_id = max(self.versions, default=0)
+        # The first version that behaves so.
+        self.behaviours: dict[Hashable, int] = {}
+        for version in base.versions:
+            self.behaviours.setdefault(version.behaviour, version.version_id)
         self.current_version_id = base.current_version_id
         self.added_version_ids: set[int] = set()
         self.last_added_schema_id: int | None = None
@@ -103,11 +108,11 @@ def _add_schema(draft: _Draft, update: u.AddSchema) -> None:
     """List the schema, or resolve to the equal one that is listed already."""
     known = draft.schemas.same_as(update.schema)
     if known is None:
-        named = {version.schema_id for version in draft.versions.values()}
-        known = max({*draft.schemas.ids, *named}, default=-1) + 1
+        named = max((version.schema_id for version in draft.base.versions), default=-1)
+        known = max(draft.schemas.highest_id, named) + 1
         if known > INT32_MAX:
             raise ValidationFailed("Cannot add a schema: no schema-id is left")
-        draft.schemas = draft.schemas.append(update.schema.with_id(known))
+        draft.schemas.append(update.schema.with_id(known))
         draft.effective.append(update)
     draft.last_added_schema_id = known
     # 0 is what clients send that do not number schemas at all.
@@ -139,17 +144,18 @@ def _remove_properties(draft: _Draft, update: u.RemoveProperties) -> None:
 def _add_version(draft: _Draft, update: u.AddViewVersion) -> None:
     """List the version, or resolve to one that behaves the same; its number is the server's when taken."""
     version = msgspec.structs.replace(update.view_version, schema_id=_schema_of(draft, update.view_version))
-    known = next((item for item in draft.versions.values() if item.behaves_like(version)), None)
+    known = draft.behaviours.get(version.behaviour)
     if known is not None:
-        draft.last_added_version_id = known.version_id
+        draft.last_added_version_id = known
         return
     _check_dialects(version)
-    highest = max(draft.versions, default=0)
+    highest = draft.highest_version_id
     if version.version_id <= highest:
         if highest == INT32_MAX:
             raise ValidationFailed("Cannot add a view version: no version-id is left")
         version = msgspec.structs.replace(version, version_id=highest + 1)
     draft.versions[version.version_id] = version
+    draft.behaviours[version.behaviour] = draft.highest_version_id = version.version_id
     draft.added_version_ids.add(version.version_id)
     draft.last_added_version_id = version.version_id
     draft.effective.append(u.AddViewVersion(version))
@@ -211,7 +217,7 @@ def apply(base: ViewMetadata, updates: Iterable[u.ViewUpdate], now_ms: int) -> A
         base,
         location=draft.location,
         properties=draft.properties,
-        schemas=draft.schemas,
+        schemas=draft.schemas.settled(),
         versions=tuple(version for version in draft.versions.values() if version.version_id in kept),
         current_version_id=draft.current_version_id,
         version_log=log,

@@ -8,7 +8,7 @@ wider type. Field IDs in the metadata of a Parquet-made schema are not taken ove
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from app.errors import BadRequest
@@ -17,6 +17,9 @@ _CONTINUATION: Final = b"\xff\xff\xff\xff"
 _SCHEMA_HEADER: Final = 1
 _MAX_DEPTH: Final = 64
 _MAX_FIELDS: Final = 100_000
+# Offsets may lead to one place again and again, so that a message of some kilobytes spells fields without end. What is
+# honest is read about once; strings that several fields share leave it below this many times.
+_MAX_READS: Final = 4
 
 (_NULL, _INT, _FLOAT, _BINARY, _UTF8, _BOOL, _DECIMAL, _DATE, _TIME, _TIMESTAMP) = range(1, 11)
 _LIST, _STRUCT, _FIXED_BINARY, _FIXED_LIST, _MAP = 12, 13, 15, 16, 17
@@ -30,6 +33,7 @@ _PLAIN: Final = {
 }  # fmt: skip
 _FOREIGN: Final = {11: "interval", 14: "union", 18: "duration", 22: "run-end-encoded"}
 _NANOS: Final = 3
+_OFFSET_BYTES: Final = 4
 
 
 def fields_of(message: bytes) -> list[dict[str, Any]]:
@@ -44,11 +48,27 @@ def fields_of(message: bytes) -> list[dict[str, Any]]:
         raise BadRequest("Malformed Arrow IPC schema") from None
 
 
+class _Message:
+    """The bytes of a message, and how many of them may still be read."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self._left = _MAX_READS * len(data)
+
+    def spend(self, size: int) -> None:
+        """Account for `size` bytes; BadRequest when the message has been read more often than there is reason to."""
+        self._left -= size
+        if self._left < 0:
+            raise BadRequest("Malformed Arrow IPC schema: its fields share so much that they are larger than it")
+
+
 class _Table:
     """A FlatBuffers table: members by their number, through its vtable."""
 
-    def __init__(self, data: bytes, at: int) -> None:
-        self.data = data
+    def __init__(self, message: _Message, at: int) -> None:
+        message.spend(_OFFSET_BYTES)
+        self.message = message
+        self.data = data = message.data
         self.at = at
         self._vtable = at - _read("<i", data, at)
         if self._vtable < 0:
@@ -68,7 +88,7 @@ class _Table:
 
     def table(self, number: int) -> _Table | None:
         place = self._place(number)
-        return None if place is None else _Table(self.data, place + _read("<I", self.data, place))
+        return None if place is None else _Table(self.message, place + _read("<I", self.data, place))
 
     def text(self, number: int) -> str:
         place = self._place(number)
@@ -76,6 +96,7 @@ class _Table:
             return ""
         start = place + _read("<I", self.data, place)
         size = _read("<I", self.data, start)
+        self.message.spend(size)
         raw = self.data[start + 4 : start + 4 + size]
         if len(raw) != size:
             raise IndexError("string")
@@ -91,7 +112,7 @@ class _Table:
             raise IndexError("vector")
         for at in range(size):
             entry = start + 4 + 4 * at
-            yield _Table(self.data, entry + _read("<I", self.data, entry))
+            yield _Table(self.message, entry + _read("<I", self.data, entry))
 
 
 def _read(form: str, data: bytes, at: int) -> int:
@@ -111,7 +132,7 @@ def _body(message: bytes) -> bytes:
 
 
 def _schema(body: bytes) -> _Table:
-    message = _Table(body, _read("<I", body, 0))
+    message = _Table(_Message(body), _read("<I", body, 0))
     header = message.table(2)
     if message.scalar(1, "<B") != _SCHEMA_HEADER or header is None:
         raise BadRequest("Not an Arrow IPC schema message")
@@ -123,13 +144,13 @@ def _fields(schema: _Table) -> Iterator[dict[str, Any]]:
 
 
 def _field(field: _Table, depth: int) -> dict[str, Any]:
-    name = field.text(0)
+    name, metadata = field.text(0), _metadata(field)
     out: dict[str, Any] = {
         "name": name,
         "required": not field.scalar(1, "<B"),
-        "type": _type(field, name, depth),
+        "type": _type(field, metadata, name, depth),
     }
-    doc = _metadata(field).get("PARQUET:field_doc", _metadata(field).get("doc"))
+    doc = metadata.get("PARQUET:field_doc", metadata.get("doc"))
     if doc:
         out["doc"] = doc
     return out
@@ -139,18 +160,17 @@ def _metadata(field: _Table) -> dict[str, str]:
     return {entry.text(0): entry.text(1) for entry in field.tables(6)}
 
 
-def _type(field: _Table, name: str, depth: int) -> Any:
+def _type(field: _Table, metadata: Mapping[str, str], name: str, depth: int) -> Any:
     if depth > _MAX_DEPTH:
         raise BadRequest("Malformed Arrow IPC schema: nested too deeply")
     kind, detail = field.scalar(2, "<B"), field.table(3)
-    extension = _metadata(field).get("ARROW:extension:name")
     if kind == _STRUCT:
         return {"type": "struct", "fields": [_field(child, depth + 1) for child in field.tables(5)]}
     if kind in _LISTS:
         (element,) = _children(field, 1, name)
         return {
             "type": "list",
-            "element": _type(element, name, depth + 1),
+            "element": _type(element, _metadata(element), name, depth + 1),
             "element-required": not element.scalar(1, "<B"),
         }
     if kind == _MAP:
@@ -158,11 +178,11 @@ def _type(field: _Table, name: str, depth: int) -> Any:
         key, value = _children(entries, 2, name)
         return {
             "type": "map",
-            "key": _type(key, name, depth + 1),
-            "value": _type(value, name, depth + 1),
+            "key": _type(key, _metadata(key), name, depth + 1),
+            "value": _type(value, _metadata(value), name, depth + 1),
             "value-required": not value.scalar(1, "<B"),
         }
-    if extension == "arrow.uuid":
+    if metadata.get("ARROW:extension:name") == "arrow.uuid":
         return "uuid"
     if kind in _PLAIN:
         return _PLAIN[kind]

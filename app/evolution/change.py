@@ -12,7 +12,7 @@ import msgspec
 
 from app.evolution.diff import Delta, SchemaDiff, Slot, diff
 from app.evolution.lineage import Lineage, arrivals, branches_moved, lineage, retained_schema_id
-from app.evolution.reading import Against, Conflict, Law, Pair, conflicts, misread, slot_of
+from app.evolution.reading import Against, Conflict, Law, Pair, conflicts, misread, misread_fields, slot_of
 from app.spec.partition import PartitionSpec
 from app.spec.schema import Schema
 from app.spec.snapshot import Snapshot
@@ -155,7 +155,15 @@ class Change:
 
         Empty when nothing binds. Fields unchanged by this commit never appear: they were judged when they came.
         """
-        if not self.takes_effect or self.before is None or not self.diff.deltas:
+        if not self.takes_effect or not self.diff.deltas:
+            return ()
+        kept = self._kept_pairs()
+        told = {pair.slot.field_id for pair in kept}
+        return (*kept, *(pair for pair in self._brought_pairs() if pair.slot.field_id not in told))
+
+    def _kept_pairs(self) -> tuple[Pair, ...]:
+        """Those with what was there before the commit."""
+        if self.before is None:
             return ()
         against = Against(self.before.schema_id)
         suspects = []
@@ -167,6 +175,23 @@ class Change:
             return ()
         broken = [pair for pair in suspects if not self._undone(pair)]
         return (*broken, *self._restored_pairs())
+
+    def _brought_pairs(self) -> Iterator[Pair]:
+        """Those with what this very commit writes, under a schema that it leaves again: fields that the schema before
+        the commit reads there and the one after it does not. The youngest such definition of each field counts."""
+        seen: set[int] = set()
+        for arrival in self.arrivals:
+            snapshot = arrival.snapshot
+            if snapshot is None or (self.previous is not None and snapshot.snapshot_id in self.previous.snapshots):
+                continue
+            against = Against(arrival.schema.schema_id, arrival.branch, snapshot.snapshot_id)
+            for pair in self.misread(arrival.schema):
+                field_id = pair.slot.field_id
+                if field_id in seen or field_id not in self.diff.deltas:
+                    continue
+                if self.before is None or not misread_fields(self.law, arrival.schema, self.before, (field_id,)):
+                    seen.add(field_id)
+                    yield Pair(pair.before, pair.after, pair.conflicts, against)
 
     def _restored_pairs(self) -> Iterator[Pair]:
         """Restored fields beside the definitions that reachable files were written under; where the history is not

@@ -43,6 +43,7 @@ def _matched(node: Node, fields: Sequence[NestedField]) -> list[Node | None]:
     declaration can keep its `renamed-from` after the rename has happened."""
     names = {field.name for field in fields}
     found: list[Node | None] = []
+    taken: set[Node] = set()
     for field in fields:
         former = renamed_from(field)
         known = node.child(field.name)
@@ -52,8 +53,10 @@ def _matched(node: Node, fields: Sequence[NestedField]) -> list[Node | None]:
             known = node.child(former)
         elif former is not None and known is None:
             raise ValidationFailed(f"Column {field.name} is declared as renamed from {former}, and neither exists")
-        if known is not None and any(other is known for other in found):
-            raise ValidationFailed(f"Column {known.path} is declared twice")
+        if known is not None:
+            if known in taken:
+                raise ValidationFailed(f"Column {known.path} is declared twice")
+            taken.add(known)
         found.append(known)
     return found
 

@@ -60,7 +60,10 @@ class _Editor:
         self._touches: list[Touch] = []
         self._notes: list[str] = []
         self._at = 0
+        self._identifiers = f"identifiers {sorted(table.schema.identifier_field_ids)}"
         self._given: Schema | None = None
+        self._earlier: list[Schema] | None = None
+        self._youngest: dict[int, list[Schema]] | None = None
 
     def run(self, operations: tuple[o.Operation, ...]) -> Edited:
         alone = [one for one in operations if isinstance(one, o.RollbackTo) or _by_ids(one)]
@@ -106,7 +109,7 @@ class _Editor:
                 node.write_default = UNSET if value is None else value
             case o.SetIdentifierFields(paths):
                 nodes = [self._sketch.find(path) for path in paths]
-                self._touches.append(self._whole(f"identifiers {sorted(self._table.schema.identifier_field_ids)}"))
+                self._touches.append(self._whole(self._identifiers))
                 for node in nodes:
                     self._touch(node, node.required, _kind(node))
                 self._sketch.identifiers = tuple(node.field_id for node in nodes)
@@ -218,10 +221,7 @@ class _Editor:
     def _dropped(self, operation: o.Restore) -> tuple[Schema, NestedField]:
         """The youngest retained definition of the column that is asked for."""
         current = self._table.schema
-        for schema_id in sorted(self._table.schemas, reverse=True):
-            schema = self._table.schemas.get(schema_id)
-            if schema is None or schema_id == self._table.current_schema_id:
-                continue
+        for schema in self._retained() if operation.field_id is None else self._holders(operation.field_id):
             if operation.field_id is not None:
                 found = schema.by_id.get(operation.field_id)
             else:
@@ -234,6 +234,23 @@ class _Editor:
         if operation.field_id is not None and operation.field_id in current.by_id:
             raise ValidationFailed(f"{what} is not dropped: it is {current.name_of(operation.field_id)}")
         raise ValidationFailed(f"no retained schema has a dropped {what}")
+
+    def _retained(self) -> list[Schema]:
+        """All but the current schema, the youngest first."""
+        if self._earlier is None:
+            ids = sorted(self._table.schemas, reverse=True)
+            schemas = (self._table.schemas.get(one) for one in ids if one != self._table.current_schema_id)
+            self._earlier = [schema for schema in schemas if schema is not None]
+        return self._earlier
+
+    def _holders(self, field_id: int) -> Iterator[Schema]:
+        """Retained schemas that have the field, the youngest first."""
+        if self._youngest is None:
+            self._youngest = {}
+            for schema in self._retained():
+                for known in schema.by_id:
+                    self._youngest.setdefault(known, []).append(schema)
+        return iter(self._youngest.get(field_id, ()))
 
     def _rollback(self, snapshot_id: int, branch: str) -> None:
         snapshot = self._table.snapshots.get(snapshot_id)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from app.evolution.change import Change, Evidence
+from app.evolution.folding import folded
 from app.evolution.lineage import arrivals, builds_on_its_own, newcomers, retained_schema_id, strange_ends
 from app.evolution.policy import asks_for_rules
 from app.evolution.registry import RULES
@@ -52,7 +53,7 @@ def judge(
     """
     if previous is not None and _untouched(previous, current):
         return _NOTHING
-    return verdict(faults(previous, current, evidence, policy), policy, now_ms)
+    return verdict(folded(faults(previous, current, evidence, policy), policy, now_ms), policy, now_ms)
 
 
 def faults(

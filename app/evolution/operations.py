@@ -7,7 +7,7 @@ An operation names columns by path: a full dotted name (`address.zip`, `lines.el
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET
@@ -28,6 +28,11 @@ from app.spec.codec import (
     required_str,
 )
 from app.spec.types import Type
+
+MOST_OPERATIONS: Final = 20_000
+"""Operations of one plan: each column of a table of 10,000 renamed and moved."""
+MOST_DECLARATIONS: Final = 10
+"""Of them, those that go through the whole schema."""
 
 Where = Literal["first", "before", "after"]
 
@@ -157,7 +162,15 @@ def parse_operations(value: Json, path: str = "$.operations") -> tuple[Operation
     items = as_list(value, path)
     if not items:
         raise BadRequest("No operations are given")
-    return tuple(_operation(item, f"{path}[{at}]") for at, item in enumerate(items))
+    if len(items) > MOST_OPERATIONS:
+        raise BadRequest(
+            f"{len(items)} operations are given, and at most {MOST_OPERATIONS} make one plan. Apply it in several parts"
+        )
+    operations = tuple(_operation(item, f"{path}[{at}]") for at, item in enumerate(items))
+    declared = sum(isinstance(operation, Declare) for operation in operations)
+    if declared > MOST_DECLARATIONS:
+        raise BadRequest(f"{declared} schemas are declared, and at most {MOST_DECLARATIONS} are in one plan")
+    return operations
 
 
 def describe(operation: Operation) -> str:

@@ -10,6 +10,7 @@ from app.evolution.doubts import Doubt, strange
 from app.evolution.lineage import retained_schema_id
 from app.evolution.reading import Pair
 from app.evolution.registry import RULES
+from app.evolution.retained import unfit
 from app.rules import Fault, Severity
 from app.spec.partition import PartitionSpec, check_partition_names, check_spec
 from app.spec.sort import SortOrder, check_order
@@ -55,6 +56,7 @@ def default_spec_unfit(change: Change) -> Iterator[Fault]:
                 field_id=part.source_id,
                 path=part.name,
                 before=str(part),
+                follows=_retyped(change, part.source_ids),
             )
 
 
@@ -90,6 +92,7 @@ def default_order_unfit(change: Change) -> Iterator[Fault]:
                 fix="Set a default sort order without this field in the same commit (add-sort-order).",
                 field_id=part.source_id,
                 before=str(part),
+                follows=_retyped(change, part.source_ids),
             )
 
 
@@ -173,6 +176,7 @@ def _unreadable(change: Change, arrival: Arrival, broken: tuple[Pair, ...]) -> F
         path=first.slot.path,
         before=str(written),
         after=str(change.after.schema_id),
+        follows=tuple(pair.slot.field_id for pair in broken),
     )
 
 
@@ -258,7 +262,8 @@ def spec_removed_unseen(change: Change) -> Iterator[Fault]:
     """A partition spec is removed and nobody looked whether manifests still name it.
 
     Checks
-        When a spec is removed from a table with snapshots, the manifests were searched for it.
+        When a spec is removed from a table with snapshots, the manifests were searched for it. A spec that a table
+        without snapshots drops on its own, because it fits the schema no more, is left out.
     Why it matters
         Clients send this after their own search (expire_snapshots with metadata clean-up does). The catalog has not
         repeated it here; if the client was wrong, scans of the manifests concerned fail.
@@ -272,6 +277,8 @@ def spec_removed_unseen(change: Change) -> Iterator[Fault]:
     if change.evidence.specs_in_use is not None or not len(change.current.snapshots):
         return
     for spec_id in _removed_specs(change):
+        if _unused(change, spec_id):
+            continue
         yield Fault(
             text=f"partition spec {spec_id} is removed without proof that no retained manifest names it",
             fix="Make sure that the client searched the manifests of every retained snapshot.",
@@ -357,6 +364,19 @@ def _removed_specs(change: Change) -> list[int]:
         return []
     kept = {spec.spec_id for spec in change.current.partition_specs}
     return [spec.spec_id for spec in change.previous.partition_specs if spec.spec_id not in kept]
+
+
+def _unused(change: Change, spec_id: int) -> bool:
+    """Whether a removed spec is one that no file can use: nothing was written before, and nothing can be after."""
+    if change.previous is None or not change.previous.never_written:
+        return False
+    spec = change.previous.spec(spec_id)
+    return spec is not None and any(unfit(part, change.after) is not None for part in spec.fields)
+
+
+def _retyped(change: Change, source_ids: tuple[int, ...]) -> tuple[int, ...]:
+    """The sources, when each is still there: then it is what they became that does not fit."""
+    return source_ids if all(source in change.after.by_id for source in source_ids) else ()
 
 
 def _sources(change: Change, source_ids: tuple[int, ...]) -> str:

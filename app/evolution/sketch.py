@@ -6,7 +6,8 @@ renames. IDs are given out in the order of the reference implementations: a new 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ import msgspec
 from msgspec import UNSET
 
 from app.errors import ValidationFailed
+from app.evolution.siblings import Siblings
 from app.evolution.wanted import plain_type
 from app.spec.schema import FieldKind, Schema
 from app.spec.types import ListType, MapType, NestedField, StructType, Type, settled_default
@@ -30,7 +32,7 @@ class Node:
     """One field ID of the sketch. `gone` marks a dropped field, which stays in place until the schema is built."""
 
     __slots__ = (
-        "children", "doc", "extra", "field_id", "first_name", "fresh", "gone", "initial_default", "kind", "name",
+        "doc", "extra", "field_id", "first_name", "fresh", "gone", "initial_default", "inner", "kind", "name",
         "parent", "primitive", "required", "role", "type_extra", "write_default",
     )  # fmt: skip
 
@@ -50,24 +52,29 @@ class Node:
 
     def adopt(self, kind: Type) -> None:
         """Take over a type, IDs included."""
-        self.children: list[Node] = []
         self.primitive: Type | None = None
         self.type_extra = getattr(kind, "extra", {})
+        children: list[Node] = []
         if isinstance(kind, StructType):
             self.kind = STRUCT
-            self.children = [Node(child, self, "field", fresh=self.fresh) for child in kind.fields]
+            children = [Node(child, self, "field", fresh=self.fresh) for child in kind.fields]
         elif isinstance(kind, ListType):
             self.kind = LIST
-            self.children = [Node(kind.element_field, self, "element", fresh=self.fresh)]
+            children = [Node(kind.element_field, self, "element", fresh=self.fresh)]
         elif isinstance(kind, MapType):
             self.kind = MAP
-            self.children = [
+            children = [
                 Node(kind.key_field, self, "key", fresh=self.fresh),
                 Node(kind.value_field, self, "value", fresh=self.fresh),
             ]
         else:
             self.kind = VALUE
             self.primitive = kind
+        self.inner: Siblings[Node] = Siblings(children)
+
+    @property
+    def children(self) -> list[Node]:
+        return self.inner.listed
 
     @property
     def live(self) -> list[Node]:
@@ -91,7 +98,7 @@ class Node:
         return self.gone or (self.parent is not None and self.parent.lost)
 
     def child(self, name: str) -> Node | None:
-        return next((child for child in self.live if child.name == name), None)
+        return self.inner.find(name)
 
     def built(self) -> NestedField:
         return NestedField(
@@ -134,6 +141,8 @@ class Sketch:
         self.identifiers: tuple[int, ...] = base.identifier_field_ids
         self._fresh = count(max(last_column_id, base.highest_id) + 1)
         self._by_id = {node.field_id: node for node in self.root.walk()}
+        # What this plan adds, by the names under which it does: a rename does not take them away.
+        self._by_first_name: dict[str, OrderedDict[Node, None]] = {}
 
     # --- finding -----------------------------------------------------------------------------------------------
 
@@ -152,12 +161,10 @@ class Sketch:
         original = self.base.find_readable(name)
         if original is not None:
             return self._by_id.get(original.field_id)
-        nodes = [node for node in self.root.walk() if node.parent is not None]
-        for candidates in ([node for node in nodes if node.role == "field"], nodes):
-            for node in candidates:
-                if node.path == name:
-                    return node
-        return next((node for node in nodes if node.fresh and node.first_path == name), None)
+        named = list(_named(self.root, name, 0))
+        if named:
+            return next((node for node in named if node.role == "field"), named[0])
+        return next(iter(self._by_first_name.get(name, ())), None)
 
     def by_id(self, field_id: int) -> Node | None:
         """The live node of a field ID."""
@@ -205,20 +212,42 @@ class Sketch:
 
     def _append(self, parent: Node, field: NestedField, *, fresh: bool) -> Node:
         node = Node(field, parent, "field", fresh=fresh)
-        parent.children.append(node)
-        self._by_id.update((inner.field_id, inner) for inner in node.walk())
+        parent.inner.append(node)
+        self._know(node.walk())
         return node
+
+    def _know(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            self._by_id[node.field_id] = node
+            if node.fresh:
+                self._by_first_name.setdefault(node.first_path, OrderedDict())[node] = None
+
+    def _forget_names(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            if node.fresh:
+                known = self._by_first_name[node.first_path]
+                del known[node]
+                if not known:
+                    del self._by_first_name[node.first_path]
 
     def drop(self, node: Node) -> None:
         if node.role != "field":
             raise ValidationFailed(f"Cannot drop the {node.role} of {node.parent.path if node.parent else ''}")
+        self._forget_names(node.walk())
+        if node.parent is not None:
+            node.parent.inner.unnamed(node)
         node.gone = True
 
     def rename(self, node: Node, name: str) -> None:
         """Names are compared when the schema is built, so that two columns can swap theirs."""
         if node.role != "field":
             raise ValidationFailed(f"Cannot rename the {node.role} of {node.parent.path if node.parent else ''}")
+        siblings = None if node.parent is None else node.parent.inner
+        if siblings is not None:
+            siblings.unnamed(node)
         node.name = name
+        if siblings is not None:
+            siblings.named(node)
 
     def retype(self, node: Node, kind: Type) -> None:
         """Another type; what is nested in it gets fresh IDs."""
@@ -226,10 +255,12 @@ class Sketch:
         if same_shape:
             node.primitive = kind
             return
-        for inner in list(node.walk())[1:]:
+        inside = list(node.walk())[1:]
+        self._forget_names(inside)
+        for inner in inside:
             self._by_id.pop(inner.field_id, None)
         node.adopt(self._renumbered(plain_type(kind)))
-        self._by_id.update((inner.field_id, inner) for inner in node.walk())
+        self._know(node.walk())
 
     def move(self, node: Node, where: str, sibling: Node | None) -> None:
         """To the first place among its siblings, or just `before` or `after` one of them."""
@@ -237,20 +268,17 @@ class Sketch:
         if node.role != "field" or parent is None:
             raise ValidationFailed(f"Cannot move the {node.role} of {parent.path if parent else ''}")
         if sibling is None:
-            parent.children.remove(node)
-            parent.children.insert(0, node)
+            parent.inner.move(node, parent.inner.first())
             return
         if sibling is node:
             raise ValidationFailed(f"Cannot move {node.path} {where} itself")
         if sibling.parent is not parent:
             raise ValidationFailed(f"Cannot move {node.path} {where} {sibling.path}: they are not in the same struct")
-        parent.children.remove(node)
-        at = parent.children.index(sibling)
-        parent.children.insert(at if where == "before" else at + 1, node)
+        parent.inner.move(node, sibling if where == "before" else parent.inner.following(sibling))
 
     def arrange(self, parent: Node, order: Sequence[Node]) -> None:
         """The live children in this order, dropped ones behind."""
-        parent.children = [*order, *(child for child in parent.children if child.gone)]
+        parent.inner.arrange([*order, *(child for child in parent.children if child.gone)])
 
     def _renumbered(self, kind: Type) -> Type:
         if isinstance(kind, StructType):
@@ -294,6 +322,21 @@ class Sketch:
                 )
             seen[child.name] = child
             self._refuse_equal_names(child)
+
+
+def _named(node: Node, name: str, at: int) -> Iterator[Node]:
+    """What live nodes under `node` the dotted name from `at` on spells; a dot may be part of a name."""
+    for length in node.inner.lengths():
+        end = at + length
+        if end > len(name) or name[end : end + 1] not in ("", "."):
+            continue
+        child = node.inner.find(name[at:end])
+        if child is None:
+            continue
+        if end == len(name):
+            yield child
+        else:
+            yield from _named(child, name, end + 1)
 
 
 def shown(path: Path) -> str:

@@ -93,4 +93,5 @@ def _fault(burden: Burden, fix: str) -> Fault:
         path=slot.path,
         before=None if written is None else str(written),
         after=str(own),
+        follows=tuple(pair.slot.field_id for pair in burden.pairs),
     )

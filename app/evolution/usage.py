@@ -10,6 +10,7 @@ from app.evolution.column_properties import COLUMN_LISTS, PER_COLUMN
 from app.evolution.diff import Slot
 from app.evolution.mapping import moved_names, names_by_id
 from app.evolution.policy import misspelt
+from app.evolution.promotion import promotable
 from app.evolution.registry import RULES
 from app.rules import Fault, Severity
 from app.spec.name_mapping import NAME_MAPPING_PROPERTY, NameMapping, parse_name_mapping
@@ -143,8 +144,9 @@ def promotion_ahead_of_readers(change: Change) -> Iterator[Fault]:
     """A promotion is legal in format version 3, but readers lag behind.
 
     Checks
-        No date is promoted to timestamp or timestamp_ns. A promotion of an unknown column is not reported: no file
-        stores such a column, so every reader finds it missing and answers null.
+        No date that a branch holds is promoted to timestamp or timestamp_ns, where the format version allows it. A
+        replacement leaves its branches no old files to read. A promotion of an unknown column is not reported: no
+        file stores such a column, so every reader finds it missing and answers null.
     Why it matters
         Java's Parquet readers (up to 1.11) choose the decoder by the type in the file, PyIceberg (up to 0.12) and
         iceberg-rust (up to 0.10) refuse the pair of types. Reading an old file fails, and Java takes a 4-byte bound of
@@ -156,11 +158,13 @@ def promotion_ahead_of_readers(change: Change) -> Iterator[Fault]:
     Spec
         Schema Evolution, column "v3+ valid type promotions".
     """
-    if change.before is None or not change.takes_effect or not change.had_branch:
+    if change.before is None or not change.takes_effect:
         return
     for delta in change.introduced:
         before, after = delta.before, delta.after
         if before is None or after is None or not delta.retyped or not isinstance(before.type, DateType):
+            continue
+        if not promotable(before.type, after.type, change.format_version) or not _stored(change, before):
             continue
         yield Fault(
             text=(
@@ -309,6 +313,12 @@ def _label(change: Change, field_id: int) -> str:
     for schema, _ in change.definitions(field_id):
         return f"the dropped column {schema.name_of(field_id)} (field {field_id})"
     return f"field {field_id}"
+
+
+def _stored(change: Change, slot: Slot) -> bool:
+    """Whether files that a branch is read from may hold the field as it was, those of this very commit included."""
+    written = (arrival.schema.by_id.get(slot.field_id) for arrival in change.arrivals)
+    return (change.had_branch and change.binds) or any(f is not None and f.field_type == slot.type for f in written)
 
 
 def _lost_names(change: Change) -> dict[str, Slot]:

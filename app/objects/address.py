@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from app.errors import BadRequest
+from app.spec.location import is_plain_authority
 
 Kind = Literal["s3", "gcs", "adls"]
 
@@ -49,6 +50,8 @@ def parse_address(location: str) -> Address:
         known = ", ".join(["file", *_KINDS])
         raise BadRequest(f"Unsupported location (schemes: {known}): {location}", location=location)
     authority, _, key = rest.partition("/")
+    if authority and not is_plain_authority(authority):
+        raise BadRequest(f"Location names no bucket that could be: {location}", location=location)
     if kind == "adls":
         name, at, host = authority.partition("@")
         if not (name and at and host):

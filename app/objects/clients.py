@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from obstore.store import AzureStore, GCSStore, S3Store
 
 from app.objects.address import Bucket
-from app.objects.options import adls_config, client_config, gcs_config, s3_config
+from app.objects.options import adls_config, adls_credential, client_config, gcs_config, s3_config
 
 if TYPE_CHECKING:
     from obstore.store import RetryConfig
@@ -27,19 +27,21 @@ def open_client(bucket: Bucket, options: Mapping[str, str], *, retries: int = RE
         return S3Store(
             bucket.name,
             config=s3_config(bucket, options),
-            client_options=client_config(options.get("s3.endpoint")),
+            client_options=client_config(bucket.kind, options),
             retry_config=retry,
         )
     if bucket.kind == "gcs":
         return GCSStore(
             bucket.name,
             config=gcs_config(options),
-            client_options=client_config(options.get("gcs.service.host")),
+            client_options=client_config(bucket.kind, options),
             retry_config=retry,
         )
+    credential = adls_credential(bucket, options)
     return AzureStore(
         bucket.name,
         config=adls_config(bucket, options),
-        client_options=client_config(options.get("adls.endpoint")),
+        client_options=client_config(bucket.kind, options),
         retry_config=retry,
+        credential_provider=None if credential is None else lambda: credential,
     )

@@ -143,12 +143,9 @@ class LocalObjects:
             )
 
     def _resolved(self, location: str) -> str:
-        """In the spelling of a root, so that a root that is a link itself makes no difference."""
-        path = _tidy(local_path(location))
-        real, real_root = self._inside(location)
-        root = next(root for root in self._roots if os.path.realpath(root) == real_root)
-        found = _tidy(root + real[len(real_root) :]) if real_root != "/" else real
-        return location if found == path else found
+        """Also where a root is a link itself: another warehouse may be what it leads to."""
+        real, _ = self._inside(location)
+        return location if real == _tidy(local_path(location)) else real
 
     def _establish(self, location: str) -> None:
         try:

@@ -11,6 +11,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedEr
 from app.errors import BadRequest, ObjectExists, ObjectMissing, ObjectsUnavailable, PayloadTooLarge
 from app.objects.address import Bucket, parse_address
 from app.objects.clients import RETRIES, Client, open_client
+from app.objects.failures import reason
 from app.ports import Folder, ObjectStat
 
 _CREATE_ATTEMPTS: Final = 3
@@ -79,13 +80,13 @@ class RemoteObjects:
             try:
                 await client.put_async(key, data, mode="create", use_multipart=False)
                 return
-            except AlreadyExistsError as fault:
+            except AlreadyExistsError:
                 if unsure and await self._holds(location, data):
                     return
-                raise ObjectExists(f"Object already exists: {location}", location=location) from fault
+                raise ObjectExists(f"Object already exists: {location}", location=location) from None
             except (BaseError, OSError) as fault:
                 if attempt == _CREATE_ATTEMPTS or isinstance(fault, _FINAL):
-                    raise _unavailable("create", location, fault) from fault
+                    raise _unavailable("create", location, fault) from None
                 unsure = True
             await asyncio.sleep(_FIRST_PAUSE_S * 4 ** (attempt - 1))
 
@@ -102,7 +103,7 @@ class RemoteObjects:
         except FileNotFoundError:
             return
         except (BaseError, OSError) as fault:
-            raise _unavailable("delete", location, fault) from fault
+            raise _unavailable("delete", location, fault) from None
 
     async def list(self, prefix: str) -> AsyncIterator[ObjectStat]:
         spelled = prefix.rstrip("/")
@@ -129,7 +130,7 @@ class RemoteObjects:
         except FileNotFoundError:
             return Folder(folders=(), objects=())
         except (BaseError, OSError) as fault:
-            raise _unavailable("list", location, fault) from fault
+            raise _unavailable("list", location, fault) from None
         objects = [
             ObjectStat(
                 location=f"{spelled}/{each['path'][cut:]}",
@@ -166,7 +167,7 @@ class RemoteObjects:
             try:
                 client = open_client(address.bucket, self._options, retries=retries)
             except (BaseError, ValueError) as fault:
-                raise BadRequest(f"Storage options do not fit {location}: {_first_line(fault)}") from fault
+                raise BadRequest(f"Storage options do not fit {location}: {_first_line(fault)}") from None
             self._clients[address.bucket, retries] = client
         return client, address.key
 
@@ -179,16 +180,17 @@ def _check_key(key: str, location: str) -> None:
 async def _reading(location: str, answer: Awaitable[T]) -> T:
     try:
         return await answer
-    except FileNotFoundError as fault:
-        raise ObjectMissing(location) from fault
+    except FileNotFoundError:
+        raise ObjectMissing(location) from None
     except (BaseError, OSError) as fault:
-        raise _unavailable("read", location, fault) from fault
+        raise _unavailable("read", location, fault) from None
 
 
 def _unavailable(doing: str, location: str, fault: Exception) -> ObjectsUnavailable:
-    return ObjectsUnavailable(f"Failed to {doing} {location}: {_first_line(fault)}", location=location)
+    return ObjectsUnavailable(f"Failed to {doing} {location}: {reason(fault)}", location=location)
 
 
 def _first_line(fault: Exception) -> str:
-    """The client's messages go on for pages, with a dump of its state."""
+    """The client's messages go on for pages, with a dump of its state. For those about options: no server has a part
+    in them."""
     return str(fault).partition("\n")[0][:300]

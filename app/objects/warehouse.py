@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from app.objects.local import LocalObjects
 from app.objects.options import check_options
 from app.ports import Folder, Objects, ObjectStat, Warehouse
+from app.spec.endpoint import origin
 from app.spec.location import is_local, local_path
 
 _THREADS: Final = 16
 
 
 class WarehouseObjects:
-    """`ports.ObjectStores`. `allowed_locations` are the ones that every warehouse may use beside its own.
+    """`ports.ObjectStores`. `allowed_locations` are the ones that every warehouse may use beside its own,
+    `allowed_endpoints` the ones that may lie anywhere and are sent the credentials of the server's environment.
 
     One pool of threads serves all local files, so that a stalled disk holds up files and nothing else.
     """
 
-    def __init__(self, allowed_locations: Iterable[str] = ()) -> None:
+    def __init__(self, allowed_locations: Iterable[str] = (), allowed_endpoints: Iterable[str] = ()) -> None:
         self._allowed = tuple(allowed_locations)
+        self._endpoints = frozenset(origin(endpoint) for endpoint in allowed_endpoints)
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="icekeel-files")
         self._opened: dict[str, tuple[Warehouse, RoutedObjects]] = {}
 
     def of(self, warehouse: Warehouse) -> RoutedObjects:
-        """BadRequest when the storage options make no sense; nothing is contacted yet.
+        """BadRequest when the storage options make no sense, Forbidden when they lead where nobody allowed; nothing is
+        contacted yet.
 
         Objects are kept per warehouse until its record differs.
         """
@@ -42,6 +46,7 @@ class WarehouseObjects:
                 roots, self._executor, local_path(warehouse.location) if is_local(warehouse.location) else None
             ),
             {**warehouse.storage, **warehouse.secrets},
+            self._endpoints,
             local=is_local(warehouse.location),
         )
         self._opened[warehouse.name] = (warehouse, objects)
@@ -56,11 +61,13 @@ class WarehouseObjects:
 class RoutedObjects:
     """`ports.Objects` of one warehouse: disk for `file:` and bare paths, cloud clients for the rest.
 
-    BadRequest when the storage `options` make no sense.
+    BadRequest and Forbidden as `check_options`.
     """
 
-    def __init__(self, disk: LocalObjects, options: Mapping[str, str], *, local: bool) -> None:
-        check_options(options)
+    def __init__(
+        self, disk: LocalObjects, options: Mapping[str, str], allowed_endpoints: Collection[str], *, local: bool
+    ) -> None:
+        check_options(options, allowed_endpoints)
         self._disk = disk
         self._options = options
         self._cloud: Objects | None = None

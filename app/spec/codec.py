@@ -6,6 +6,7 @@ is neither. Integers are exact at any size that JSON text can carry into Python.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -23,6 +24,9 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 NO_EXTRA: Mapping[str, Json] = MappingProxyType({})
 """The shared value of `extra` for a document without unknown keys."""
+
+# Characters of a value that a message shows.
+_SHOWN = 80
 
 _decoder = msgspec.json.Decoder()
 _encoder = msgspec.json.Encoder()
@@ -93,12 +97,26 @@ def encode(value: object) -> bytes:
 
 
 def describe(value: Json) -> str:
-    """A decoded value as JSON text for messages, cut to 80 characters."""
+    """A decoded value as JSON text for messages, cut to 80 characters. The price does not depend on its size."""
+    shown = _beginning(value, [_SHOWN + 1])
     try:
-        text = _encoder.encode(value).decode()
+        text = _encoder.encode(shown).decode()
     except Exception:  # a message must never fail; any value has a repr
-        text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+        text = repr(shown)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def _beginning(value: Json, left: list[int]) -> Json:
+    """The first values of a value, `left[0]` at most; each is at least one character of the text."""
+    left[0] -= 1
+    if type(value) is str:
+        return value[: _SHOWN + 1]
+    if type(value) is list:
+        return [_beginning(item, left) for item in itertools.takewhile(lambda _: left[0] > 0, value)]
+    if type(value) is dict:
+        shown = itertools.takewhile(lambda _: left[0] > 0, value.items())
+        return {_beginning(key, left): _beginning(item, left) for key, item in shown}
+    return value
 
 
 def required(obj: Mapping[str, Json], key: str, path: str = "$") -> Json:

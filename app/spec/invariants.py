@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from app.errors import BadRequest, SpecError
-from app.spec.partition import check_partition_names, check_spec
+from app.spec.partition import check_partition_names, check_retained_spec, check_spec
 from app.spec.ref import MAIN
 from app.spec.sort import check_order
 from app.spec.table_metadata import SUPPORTED_FORMAT_VERSION, TableMetadata
@@ -119,3 +119,21 @@ def check_references(metadata: TableMetadata, path: str = "$") -> None:
         check_order(metadata.default_sort_order, schema)
     except BadRequest as fault:
         raise SpecError(fault.message, f"{path}.sort-orders") from fault
+
+
+def check_retained_specs(metadata: TableMetadata, path: str = "$") -> None:
+    """Whether the specs kept for older files can be bound as well. SpecError with the place of the first that cannot.
+
+    No part of `check_references`: a table that came to be so must still load here, so that it can be cured.
+    """
+    for at, spec in enumerate(metadata.partition_specs):
+        if spec.spec_id == metadata.default_spec_id:
+            continue
+        try:
+            check_retained_spec(spec, metadata.schema)
+        except BadRequest as fault:
+            raise SpecError(
+                f"Partition spec {spec.spec_id}, which is not the default one, does not fit the current schema: "
+                f"{fault.message}. Java engines cannot load such a table",
+                f"{path}.partition-specs[{at}]",
+            ) from fault

@@ -19,7 +19,11 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _FAMILIES: Final = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb"}
 _CASELESS_AUTHORITY: Final = frozenset({"abfs", "wasb"})
 _LOCAL: Final = "file"
+_AUTHORITY: Final = re.compile(r"\$?[A-Za-z0-9][A-Za-z0-9._-]*(?:@[A-Za-z0-9][A-Za-z0-9.-]*)?")
 _MAX_DECODINGS: Final = 4
+
+MAX_CHARS: Final = 8_192
+"""Of a location that is compared with others, in the client's spelling. No store takes keys that long."""
 
 
 def scheme(location: str) -> str:
@@ -41,6 +45,12 @@ def is_absolute(location: str) -> bool:
     if match[1].lower() == _LOCAL:
         return bool(match[2]) or rest.startswith("/")
     return bool(match[2]) and bool(rest) and not rest.startswith("/")
+
+
+def is_plain_authority(authority: str) -> bool:
+    """Whether it is `bucket` or `container@account-host`, of characters that name no other host when they become part
+    of the host name that requests, and the server's credentials, go to."""
+    return _AUTHORITY.fullmatch(authority) is not None
 
 
 def strip_trailing_slash(location: str) -> str:
@@ -102,6 +112,10 @@ def local_path(location: str) -> str:
 @lru_cache(maxsize=4096)
 def _resolve(location: str) -> tuple[str, str, tuple[str, ...]]:
     """(scheme family, authority, path segments without empty ones)."""
+    if len(location) > MAX_CHARS:
+        raise BadRequest(
+            f"Invalid location: {location[:80]!a}... has {len(location)} characters, and {MAX_CHARS} are allowed"
+        )
     if _CONTROL.search(location):
         raise BadRequest(f"Invalid location: {location!a} contains a control character")
     if not is_absolute(location):
@@ -143,7 +157,7 @@ def _climbs(segment: str) -> bool:
     if "%" not in segment and "\\" not in segment:
         return False
     for _ in range(_MAX_DECODINGS):
-        if any(part in (".", "..") for part in re.split(r"[/\\]", segment)):
+        if any(part in (".", "..") for part in segment.replace("\\", "/").split("/")):
             return True
         decoded = unquote(segment)
         if decoded == segment:

@@ -18,6 +18,11 @@ from app.spec.text import LEVEL, Text
 METADATA_PATH = "write.metadata.path"
 COMPRESSION = "write.metadata.compression-codec"
 
+MOST_RATIO = 200
+"""How many times its own size a foreign gzip file may unpack to. Metadata is packed to a tenth or a twentieth."""
+FREE_BYTES = 16 << 20
+"""What it may unpack to at any rate."""
+
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP = 16 + isal_zlib.MAX_WBITS
 # What is left behind the end of a member is copied: with the whole rest at once, a file of tiny members takes minutes.
@@ -31,6 +36,16 @@ def is_gzip_name(location: str) -> bool:
     """Whether the file's name says that its content is gzip."""
     name = location.rsplit("/", 1)[-1]
     return name.endswith((".gz.metadata.json", ".metadata.json.gz"))
+
+
+def is_gzip(data: bytes) -> bool:
+    """Whether the content of a stored file is gzip."""
+    return data.startswith(_GZIP_MAGIC)
+
+
+def most_unpacked(size: int) -> int:
+    """Bytes that a file of `size` bytes may unpack to when anybody may have written it."""
+    return max(MOST_RATIO * size, FREE_BYTES)
 
 
 def encode(metadata: bytes | Text, location: str) -> bytes:
@@ -48,7 +63,7 @@ def decode(data: bytes, location: str, *, limit: int | None = None) -> bytes:
 
     `limit` bounds the decompressed size in bytes (PayloadTooLarge). SpecError when the content is damaged.
     """
-    if not data.startswith(_GZIP_MAGIC):
+    if not is_gzip(data):
         if is_gzip_name(location):
             raise SpecError(f"Not a gzip file in spite of its name: {location}")
         return data
@@ -64,7 +79,7 @@ def decode(data: bytes, location: str, *, limit: int | None = None) -> bytes:
                 out.append(unpacker.decompress(block, 0 if limit is None else limit - size + 1))
                 size += len(out[-1])
                 if limit is not None and size > limit:
-                    raise PayloadTooLarge(f"Metadata file is larger than {limit} bytes: {location}")
+                    raise PayloadTooLarge(f"Metadata file unpacks to more than {limit} bytes: {location}")
                 at += len(block)
             at -= len(unpacker.unused_data)
     except _Damaged as error:

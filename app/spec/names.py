@@ -48,13 +48,14 @@ def _validate(text: object, what: str) -> str:
         raise BadRequest(f"Invalid {what}: it is empty")
     if text in {".", ".."}:
         raise BadRequest(f"Invalid {what}: {text!r} means a directory")
+    _check_length(text, what)
     if _UNUSABLE.search(text):
         raise BadRequest(f"Invalid {what}: {text!a} contains a control character")
-    _check_length(text, what)
     return text
 
 
 def _check_length(text: str, what: str) -> None:
-    size = len(text.encode()) if 4 * len(text) > MAX_BYTES else 0
+    # A lone surrogate has no UTF-8; what is refused for it is told by the next check.
+    size = len(text.encode("utf-8", "surrogatepass")) if 4 * len(text) > MAX_BYTES else 0
     if size > MAX_BYTES:
         raise BadRequest(f"Invalid {what}: it has {size} bytes, and {MAX_BYTES} are allowed")

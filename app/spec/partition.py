@@ -122,9 +122,14 @@ def _meaning(part: PartitionField | UnboundPartitionField) -> tuple[tuple[int, .
     return part.source_ids, part.transform, part.name
 
 
+def meaning_of_spec(spec: PartitionSpec | UnboundPartitionSpec) -> tuple[object, ...]:
+    """Equal for specs that are `compatible`; can be hashed."""
+    return tuple(map(_meaning, spec.fields))
+
+
 def compatible(one: PartitionSpec | UnboundPartitionSpec, other: PartitionSpec | UnboundPartitionSpec) -> bool:
     """Whether both partition alike: equal sources, transforms and names in order; ids do not matter."""
-    return list(map(_meaning, one.fields)) == list(map(_meaning, other.fields))
+    return meaning_of_spec(one) == meaning_of_spec(other)
 
 
 def parse_partition_spec(json: Json, path: str = "$") -> PartitionSpec:
@@ -245,6 +250,21 @@ def check_spec(spec: PartitionSpec | UnboundPartitionSpec, schema: Schema) -> No
             raise ValidationFailed(f"Transform {part.transform} of partition field {part.name} takes one source")
         for source_id in part.source_ids:
             _check_source(part, source_id, schema)
+
+
+def check_retained_spec(spec: PartitionSpec, schema: Schema) -> None:
+    """Whether a spec that is kept for older files can be bound to `schema`: a source that is gone is no obstacle.
+
+    One that is there must do as for `check_spec`: the reference implementation binds every listed spec to the current
+    schema, the transform by its source's type, when it loads a table (1.1 and later; before, a missing source failed
+    as well), and its workers check the rest when they unpack the table. Raises ValidationFailed.
+    """
+    for part in spec.fields:
+        if part.transform.is_void:
+            continue
+        for source_id in part.source_ids:
+            if source_id in schema.by_id:
+                _check_source(part, source_id, schema)
 
 
 def _check_source(part: PartitionField | UnboundPartitionField, source_id: int, schema: Schema) -> None:

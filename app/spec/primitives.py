@@ -7,7 +7,6 @@ and printed in the form of the reference implementation: `decimal(9, 2)`, `fixed
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import msgspec
@@ -170,7 +169,7 @@ class GeographyType(PrimitiveType, msgspec.Struct, frozen=True):
         if not self.crs:
             raise SpecError("Invalid geography: the coordinate reference system is empty")
         if self.algorithm not in EDGE_ALGORITHMS:
-            raise SpecError(f"Invalid edge interpolation algorithm: {self.algorithm}")
+            raise SpecError(f"Invalid edge interpolation algorithm: {describe(self.algorithm)}")
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -219,10 +218,10 @@ KNOWN_TYPES: Final[dict[str, Type]] = {
 """Type strings already understood, and their interned types. Bounded, because clients choose the strings."""
 
 _MAX_KNOWN_TYPES: Final = 4096
-_DECIMAL: Final = re.compile(r"decimal\s*\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)", re.IGNORECASE)
-_FIXED: Final = re.compile(r"fixed\s*\[\s*([0-9]+)\s*\]", re.IGNORECASE)
-_GEOMETRY: Final = re.compile(r"geometry\s*(?:\(\s*([^)]*?)\s*\))?", re.IGNORECASE)
-_GEOGRAPHY: Final = re.compile(r"geography\s*(?:\(\s*([^,]*?)\s*(?:,\s*(\w*)\s*)?\))?", re.IGNORECASE)
+_MAX_KNOWN_CHARS: Final = 64
+
+MAX_TYPE_CHARS: Final = 16_384
+"""In a type string. The longest that mean something hold the definition of a coordinate reference system."""
 
 
 def is_primitive(field_type: Type) -> bool:
@@ -239,31 +238,45 @@ def parse_type_string(text: str) -> Type:
     known = KNOWN_TYPES.get(text)
     if known is None:
         known = _parse_type_string(text)
-        if len(KNOWN_TYPES) < _MAX_KNOWN_TYPES:
+        if len(text) <= _MAX_KNOWN_CHARS and len(KNOWN_TYPES) < _MAX_KNOWN_TYPES:
             KNOWN_TYPES[text] = known
     return known
 
 
 def _parse_type_string(text: str) -> Type:
+    """Each character is looked at a fixed number of times: clients choose the text, and everybody waits for it."""
+    if len(text) > MAX_TYPE_CHARS:
+        raise SpecError(
+            f"Cannot parse type: {describe(text)} has {len(text)} characters, and {MAX_TYPE_CHARS} are allowed"
+        )
     simple = KNOWN_TYPES.get(text.lower())
     if simple is not None:
         return simple
-    if match := _DECIMAL.fullmatch(text):
-        return DecimalType(_parameter(match[1], text), _parameter(match[2], text))
-    if match := _FIXED.fullmatch(text):
-        return FixedType(_parameter(match[1], text))
-    if match := _GEOMETRY.fullmatch(text):
-        return GeometryType(DEFAULT_CRS if match[1] is None else match[1])
-    if match := _GEOGRAPHY.fullmatch(text):
-        crs, algorithm = match[1], match[2]
-        return GeographyType(
-            DEFAULT_CRS if crs is None else crs, DEFAULT_ALGORITHM if algorithm is None else algorithm.lower()
-        )
+    if (bare := text.rstrip().lower()) in ("geometry", "geography"):
+        return KNOWN_TYPES[bare]
+    if (inside := _parameters(text, "decimal", "()")) is not None:
+        precision, _, scale = inside.partition(",")
+        return DecimalType(_number(precision.rstrip(), text), _number(scale.lstrip(), text))
+    if (inside := _parameters(text, "fixed", "[]")) is not None:
+        return FixedType(_number(inside, text))
+    if (inside := _parameters(text, "geometry", "()")) is not None and ")" not in inside:
+        return GeometryType(inside)
+    if (inside := _parameters(text, "geography", "()")) is not None:
+        crs, comma, algorithm = inside.partition(",")
+        return GeographyType(crs.rstrip(), algorithm.strip().lower() if comma else DEFAULT_ALGORITHM)
     raise SpecError(f"Cannot parse type: {describe(text)}")
 
 
-def _parameter(digits: str, text: str) -> int:
-    value = digits.lstrip("0") or "0"
-    if len(value) > 10 or int(value) > INT32_MAX:
+def _parameters(text: str, name: str, brackets: str) -> str | None:
+    """What stands in the brackets behind `name`, without blanks around it; None for text of another form."""
+    if text[: len(name)].lower() != name:
+        return None
+    rest = text[len(name) :].lstrip()
+    return rest[1:-1].strip() if rest.startswith(brackets[0]) and rest.endswith(brackets[1]) else None
+
+
+def _number(digits: str, text: str) -> int:
+    value = digits.lstrip("0") or digits[:1]
+    if not (value.isascii() and value.isdecimal()) or len(value) > 10 or int(value) > INT32_MAX:
         raise SpecError(f"Cannot parse type: {describe(text)}")
     return int(value)

@@ -33,18 +33,25 @@ from app.spec.types import (
     parse_type,
 )
 
+MOST_NAME_CHARACTERS: Final = 64_000_000
+"""Characters of all full dotted names of one schema."""
+
 FieldKind = Literal["field", "element", "key", "value"]
 
 _SCHEMA_KEYS: Final = frozenset({"type", "schema-id", "identifier-field-ids", "fields"})
+MAX_NAME_CHARS: Final = 16_777_216
+"""Of the full names of all fields of a schema together: each repeats the names of all that encloses it, so that a long
+name over many fields is a small document and a huge index."""
 _NEEDS_WALK: Final = frozenset({*NESTED_TYPES, UnknownType})
 
 
 class _Index:
     """Everything a schema knows by field id, in document order (parents before children)."""
 
-    __slots__ = ("by_id", "by_name", "kinds", "names", "parents", "positions", "short_names")
+    __slots__ = ("by_id", "by_name", "characters", "kinds", "names", "parents", "positions", "short_names")
 
     def __init__(self) -> None:
+        self.characters = 0
         self.by_id: dict[int, NestedField] = {}
         self.by_name: dict[str, int] = {}
         self.names: dict[int, str] = {}
@@ -52,6 +59,7 @@ class _Index:
         self.kinds: dict[int, FieldKind] = {}
         self.positions: dict[int, int] = {}
         self.short_names: dict[str, int] = {}
+        self.characters = 0
 
     @classmethod
     def walked(cls, fields: tuple[NestedField, ...]) -> _Index:
@@ -75,7 +83,17 @@ class _Index:
     def add(
         self, entry: NestedField, kind: FieldKind, position: int, parent: int | None, prefix: str, short: str
     ) -> None:
+        self.characters += len(prefix) + len(entry.name)
+        if self.characters > MAX_NAME_CHARS:
+            raise SpecError(
+                f"Invalid schema: the full names of its fields have more than {MAX_NAME_CHARS} characters together. "
+                "Shorten the names of structs that enclose many fields"
+            )
         field_id, name = entry.field_id, prefix + entry.name
+        # Full names repeat those of what is around: one name of a megabyte over 100,000 columns would be 100 GB.
+        self.characters += len(name)
+        if self.characters > MOST_NAME_CHARACTERS:
+            raise SpecError(f"Invalid schema: full names have more than {MOST_NAME_CHARACTERS} characters together")
         if field_id in self.by_id:
             raise SpecError(f"Invalid schema: field id {field_id} is used by {self.names[field_id]} and by {name}")
         if name in self.by_name:

@@ -1,7 +1,7 @@
-"""The highest schema ID that a table ever gave out.
+"""The highest schema ID and partition spec ID that a table ever gave out.
 
-The table spec has no counter for schema IDs: they follow the highest one that is listed. Once that schema is removed
-nothing shows that it was there, so the table remembers its ID in a member of its own, which other readers skip.
+The table spec has no counter for either: they follow the highest one that is listed. Once that one is removed nothing
+shows that it was there, so the table remembers its ID in a member of its own, which other readers skip.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from app.spec.codec import encode
 from app.spec.table_metadata import TableMetadata
 
 LAST_SCHEMA_ID: Final = "icekeel.last-schema-id"
+LAST_SPEC_ID: Final = "icekeel.last-spec-id"
 
 
 def highest_schema_id(table: TableMetadata) -> int:
@@ -24,8 +25,17 @@ def highest_schema_id(table: TableMetadata) -> int:
 
 
 def remembered_schema_id(extra: Mapping[str, msgspec.Raw]) -> int:
-    """The ID in the table's own member, -1 when it is absent or holds no ID."""
-    text = extra.get(LAST_SCHEMA_ID)
+    """The schema ID in the table's own member, -1 when it is absent or holds no ID."""
+    return _remembered(extra, LAST_SCHEMA_ID)
+
+
+def remembered_spec_id(extra: Mapping[str, msgspec.Raw]) -> int:
+    """The partition spec ID in the table's own member, -1 when it is absent or holds no ID."""
+    return _remembered(extra, LAST_SPEC_ID)
+
+
+def _remembered(extra: Mapping[str, msgspec.Raw], member: str) -> int:
+    text = extra.get(member)
     if text is None:
         return -1
     try:
@@ -34,10 +44,12 @@ def remembered_schema_id(extra: Mapping[str, msgspec.Raw]) -> int:
         return -1
 
 
-def with_remembered(extra: Mapping[str, msgspec.Raw], highest: int, listed: int) -> Mapping[str, msgspec.Raw]:
+def with_remembered(
+    extra: Mapping[str, msgspec.Raw], highest: int, listed: int, member: str = LAST_SCHEMA_ID
+) -> Mapping[str, msgspec.Raw]:
     """`extra` with the member when `highest` exceeds the highest `listed` ID, without it otherwise."""
     if highest > listed:
-        return {**extra, LAST_SCHEMA_ID: msgspec.Raw(encode(highest))}
-    if LAST_SCHEMA_ID not in extra:
+        return {**extra, member: msgspec.Raw(encode(highest))}
+    if member not in extra:
         return extra
-    return {key: text for key, text in extra.items() if key != LAST_SCHEMA_ID}
+    return {key: text for key, text in extra.items() if key != member}

@@ -6,6 +6,7 @@ document brought is written back as it came.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterator
 
 import msgspec
@@ -15,6 +16,7 @@ from app.spec.codec import decode, encode
 from app.spec.schema import Schema, decode_schema, schema_to_json
 from app.spec.text import Chunk, Piece
 from app.spec.typed import Int32, decode_typed
+from app.spec.types import field_to_json
 
 
 class _Head(msgspec.Struct, frozen=True, gc=False):
@@ -32,7 +34,7 @@ _HEADS = msgspec.json.Decoder(list[_Head])
 class StoredSchema:
     """One schema: its text, and its parsed form once somebody asked."""
 
-    __slots__ = ("_parsed", "_path", "body", "part", "schema_id")
+    __slots__ = ("_content", "_parsed", "_path", "body", "part", "schema_id")
 
     def __init__(self, schema_id: int, body: bytes, path: str, parsed: Schema | None = None) -> None:
         self.schema_id = schema_id
@@ -40,6 +42,7 @@ class StoredSchema:
         self.part: Piece | Chunk = body if len(body) < _WIDE_BYTES else Chunk(body)
         self._path = path
         self._parsed = parsed
+        self._content: bytes | None = None
 
     @property
     def schema(self) -> Schema:
@@ -48,6 +51,19 @@ class StoredSchema:
             # Two threads may both parse, to equal results.
             self._parsed = decode_schema(self.body, self._path)
         return self._parsed
+
+    @property
+    def content(self) -> bytes:
+        """What its content comes to, as `content_digest`."""
+        if self._content is None:
+            self._content = content_digest(self.schema)
+        return self._content
+
+
+def content_digest(schema: Schema) -> bytes:
+    """Equal for schemas with the same content, whatever their ids. SpecError for what no document can hold."""
+    fields = [field_to_json(field) for field in schema.fields]
+    return hashlib.blake2b(encode([fields, sorted(schema.identifier_field_ids)]), digest_size=16).digest()
 
 
 class Schemas:
@@ -113,6 +129,72 @@ class Schemas:
             parts.pop()
         parts.append(b"]")
         return parts
+
+
+class GrowingSchemas:
+    """The list under change: it grows in place, and finds equal content without looking at every schema."""
+
+    __slots__ = ("_by_content", "_by_id", "_highest", "_settled")
+
+    def __init__(self, base: Schemas) -> None:
+        self._settled: Schemas | None = base
+        self._by_id = dict(base._by_id)
+        self._by_content: dict[bytes, dict[int, None]] | None = None
+        self._highest = max(self._by_id, default=-1)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return tuple(self._by_id)
+
+    @property
+    def highest_id(self) -> int:
+        """The highest id that was ever in this list; -1 for none."""
+        return self._highest
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __contains__(self, schema_id: object) -> bool:
+        return schema_id in self._by_id
+
+    def get(self, schema_id: int) -> Schema | None:
+        found = self._by_id.get(schema_id)
+        return None if found is None else found.schema
+
+    def same_as(self, schema: Schema) -> int | None:
+        """The id of the first schema with the same content."""
+        if self._by_content is None:
+            self._by_content = {}
+            for item in self._by_id.values():
+                self._by_content.setdefault(item.content, {})[item.schema_id] = None
+        return next(iter(self._by_content.get(content_digest(schema), ())), None)
+
+    def append(self, schema: Schema) -> None:
+        """One more schema, whose id must not be taken."""
+        if schema.schema_id in self._by_id:
+            raise SpecError(f"Two schemas have the same schema-id: {schema.schema_id}")
+        item = StoredSchema(schema.schema_id, encode(schema_to_json(schema)), "$", schema)
+        self._by_id[schema.schema_id] = item
+        self._highest = max(self._highest, schema.schema_id)
+        self._settled = None
+        if self._by_content is not None:
+            self._by_content.setdefault(item.content, {})[schema.schema_id] = None
+
+    def remove(self, schema_ids: Collection[int]) -> None:
+        """Without these ids; unknown ids are ignored."""
+        for schema_id in schema_ids:
+            item = self._by_id.pop(schema_id, None)
+            if item is None:
+                continue
+            self._settled = None
+            if self._by_content is not None:
+                self._by_content[item.content].pop(schema_id)
+
+    def settled(self) -> Schemas:
+        """The list as it is; the very one that it began with while nothing has changed."""
+        if self._settled is None:
+            self._settled = Schemas(tuple(self._by_id.values()))
+        return self._settled
 
 
 def _stored(head: _Head, text: msgspec.Raw, path: str) -> StoredSchema:

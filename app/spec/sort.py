@@ -13,6 +13,7 @@ from app.spec.codec import (
     Json,
     as_object,
     describe,
+    encode,
     extra_of,
     optional_int32,
     required_list,
@@ -71,6 +72,18 @@ class SortOrder(msgspec.Struct, frozen=True):
 
 
 UNSORTED: Final = SortOrder(0)
+
+
+def _extra_text(extra: Mapping[str, Any]) -> bytes:
+    return encode(dict(sorted(extra.items()))) if extra else b""
+
+
+def meaning_of_order(order: SortOrder) -> tuple[object, ...]:
+    """Equal for orders that sort alike; can be hashed. SpecError for members that no document can hold."""
+    return tuple(
+        (part.source_ids, part.transform, part.direction, part.null_order, _extra_text(part.extra))
+        for part in order.fields
+    )
 
 
 def parse_sort_order(json: Json, path: str = "$") -> SortOrder:

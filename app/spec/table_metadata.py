@@ -122,5 +122,10 @@ class TableMetadata(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     @property
+    def never_written(self) -> bool:
+        """Whether the table never had a snapshot, as far as its metadata tells."""
+        return not len(self.snapshots) and not len(self.snapshot_log) and self.last_sequence_number == 0
+
+    @property
     def current_snapshot(self) -> Snapshot | None:
         return None if self.current_snapshot_id is None else self.snapshots.get(self.current_snapshot_id)

@@ -18,7 +18,7 @@ from app.spec.codec import (
 )
 from app.spec.document import Document
 from app.spec.encryption import parse_encryption_keys
-from app.spec.invariants import check_invariants, check_references
+from app.spec.invariants import check_invariants, check_references, check_retained_specs
 from app.spec.location import strip_trailing_slash
 from app.spec.logs import MetadataLog, SnapshotLog, parse_metadata_log, parse_snapshot_log
 from app.spec.partition import FIRST_PARTITION_FIELD_ID, PartitionSpec, parse_partition_fields, parse_partition_spec
@@ -85,9 +85,11 @@ def parse_table_metadata(data: bytes, path: str = "$") -> TableMetadata:
 
 
 def verify_table_metadata(metadata: TableMetadata, path: str = "$") -> None:
-    """Look at what parsing left alone: every schema, every snapshot summary. For documents from outside. SpecError."""
+    """Look at what parsing left alone: every schema, retained spec and snapshot summary. For documents from outside.
+    SpecError."""
     for _ in metadata.schemas.all():
         pass
+    check_retained_specs(metadata, path)
     metadata.snapshots.verify(f"{path}.snapshots")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 import msgspec
 
@@ -13,6 +13,7 @@ from app.spec.codec import (
     as_object,
     as_str_list,
     as_str_map,
+    encode,
     extra_of,
     optional_str,
     required,
@@ -69,11 +70,25 @@ class ViewVersion(msgspec.Struct, frozen=True, kw_only=True):
         """SQL dialects in lower case."""
         return frozenset(item.dialect.lower() for item in self.representations if item.is_sql and item.dialect)
 
+    @property
+    def behaviour(self) -> Hashable:
+        """Equal for versions that differ in version id and time of creation alone."""
+        return (
+            self.schema_id,
+            frozenset(self.summary.items()),
+            tuple((one.type, one.sql, one.dialect, _text(one.extra)) for one in self.representations),
+            self.default_catalog,
+            self.default_namespace,
+            _text(self.extra),
+        )
+
     def behaves_like(self, other: ViewVersion) -> bool:
         """Equal but for version id and time of creation."""
-        return msgspec.structs.replace(self, version_id=0, timestamp_ms=0) == msgspec.structs.replace(
-            other, version_id=0, timestamp_ms=0
-        )
+        return self.behaviour == other.behaviour
+
+
+def _text(extra: Mapping[str, Json]) -> bytes:
+    return encode(dict(sorted(extra.items()))) if extra else b""
 
 
 def _parse_representation(value: Json, path: str) -> ViewRepresentation:

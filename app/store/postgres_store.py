@@ -51,7 +51,8 @@ _RETRIED: Final = frozenset(
 _GONE: Final = ("08", "57P")
 """SQLSTATE prefixes that end the session: connection failures, and a server that shuts down or crashed."""
 
-_LOCATIONS: Final = "icekeel.locations"
+_LOCATIONS: Final = int.from_bytes(hashlib.blake2b(b"icekeel.locations", digest_size=8).digest(), "big", signed=True)
+"""The advisory lock of `program.Lock`."""
 
 _BROKEN: Final = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 """What asyncpg raises when the connection, or its own idea of it, is broken; a timeout is an OSError."""
@@ -290,7 +291,7 @@ class PostgresStore(SqlStore):
 
     async def _step(self, connection: _Connection, step: Step) -> Outcome:
         if isinstance(step, Lock):
-            await connection.execute("SELECT pg_advisory_xact_lock($1)", _lock_key(step.warehouse))
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCATIONS)
             return DONE
         compiled, args = self._statements.bind(step.statement, step.params)
         if compiled.rows:
@@ -375,8 +376,3 @@ def _failure(error: BaseException) -> _Again | IcekeelError:
 def _count(status: str) -> int:
     """Rows touched, from a command tag such as `UPDATE 1` or `INSERT 0 1`."""
     return int(status.rsplit(" ", 1)[-1])
-
-
-def _lock_key(warehouse: str) -> int:
-    digest = hashlib.blake2b(f"{_LOCATIONS}:{warehouse}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)

@@ -35,9 +35,8 @@ class Call(NamedTuple):
 
 
 class Lock(NamedTuple):
-    """Hold the warehouse's location lock until the transaction ends. Nothing to do where there is a single writer."""
-
-    warehouse: str
+    """Hold the lock on locations until the transaction ends: a single one, because those of different warehouses may
+    meet. Nothing to do where there is a single writer."""
 
 
 class Outcome(NamedTuple):

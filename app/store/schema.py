@@ -121,7 +121,8 @@ tabular = _table(
     UniqueConstraint("namespace_id", "name", name="uq_tabular_name"),
     UniqueConstraint("uuid", "warehouse", name="uq_tabular_uuid"),
     Index("ix_tabular_kind", "namespace_id", "kind", "name"),
-    Index("ix_tabular_location", "warehouse", "location_key"),
+    # Of all warehouses: their places may meet.
+    Index("ix_tabular_place", "location_key"),
 )
 
 # Where else files of a table or view may lie: compared with every location, as its own location is.
@@ -133,7 +134,7 @@ tabular_root = _table(
     _text("root"),
     PrimaryKeyConstraint("tabular_id", "root_key", name="pk_tabular_root"),
     ForeignKeyConstraint(["tabular_id"], ["tabular.tabular_id"], name="fk_tabular_root_tabular"),
-    Index("ix_tabular_root_key", "warehouse", "root_key"),
+    Index("ix_tabular_root_place", "root_key"),
 )
 
 idempotency_key = _table(

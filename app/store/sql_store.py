@@ -41,6 +41,7 @@ from app.store import (
     waivers,
     warehouses,
 )
+from app.store.overlaps import overlap_queries, overlapping_names
 from app.store.paths import SEPARATOR, is_path, levels_of, location_key, look_up_path, storable
 from app.store.program import Params, Program, Row, Statement
 from app.store.secrets import Sealer, opened, sealed
@@ -179,13 +180,11 @@ class SqlStore(ABC):
         statement, params = standings.query(warehouse, namespace, by, after, limit)
         return _all(tabulars.tabular_of, await self.fetch(statement, params))
 
-    async def locations_overlapping(
-        self, warehouse: str, location: str, *, besides_uuid: str | None
-    ) -> tuple[str, ...]:
+    async def locations_overlapping(self, location: str, *, besides: int | None = None) -> tuple[str, ...]:
         rows: list[Row] = []
-        for call in tabulars.overlap_queries(warehouse, location_key(location), below_limit=None):
+        for call in overlap_queries(location_key(location), besides):
             rows.extend(await self.fetch(call.statement, call.params))
-        return tabulars.overlapping_names(rows, besides_uuid)
+        return overlapping_names(rows)
 
     # --- keys, jobs, journal ---
 

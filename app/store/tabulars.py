@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from app.errors import (
@@ -12,27 +12,22 @@ from app.errors import (
     NoSuchTable,
     NoSuchView,
     SwapLost,
-    ValidationFailed,
+    UuidInUse,
     dotted,
 )
 from app.ports import Columns, CreateTabular, DropTabular, Kind, Levels, RenameTabular, SwapTabular, Tabular
-from app.store import observations, policies, waivers
+from app.store import observations, policies, purges, waivers
 from app.store.json_text import decode_map
-from app.store.paths import ancestors, checked_name, descendants, levels_of, location_key, path_of
+from app.store.overlaps import refuse_overlap
+from app.store.paths import checked_name, levels_of, location_key, path_of
 from app.store.program import Call, Lock, Params, Program, Row, Statement
 
-ANCESTORS: Final = 16
-"""Locations asked for in one statement; deeper paths take several."""
 BY_NAME: Final = Statement("tabulars.BY_NAME")
 POINTER: Final = Statement("tabulars.POINTER")
 PLACE: Final = ("warehouse", "path", "name")
 """The parameters of BY_NAME and POINTER, in their order."""
 BY_ID: Final = Statement("tabulars.BY_ID")
 NAMES: Final = Statement("tabulars.NAMES")
-AT_OR_ABOVE: Final = Statement("tabulars.AT_OR_ABOVE")
-BELOW: Final = Statement("tabulars.BELOW")
-ROOTS_AT_OR_ABOVE: Final = Statement("tabulars.ROOTS_AT_OR_ABOVE")
-ROOTS_BELOW: Final = Statement("tabulars.ROOTS_BELOW")
 ROOTS_OF: Final = Statement("tabulars.ROOTS_OF")
 _ADD_ROOT: Final = Statement("tabulars.ADD_ROOT")
 _FORGET_ROOTS: Final = Statement("tabulars.FORGET_ROOTS")
@@ -92,44 +87,12 @@ def tabular_of(row: Row) -> Tabular:
     )
 
 
-def overlap_queries(warehouse: str, key: str, below_limit: int | None, *, with_roots: bool = True) -> Iterator[Call]:
-    """What finds every table and view with its location (or a root) at, above or below a canonical location, by index
-    alone. `below_limit` bounds the locations below."""
-    keys = list(ancestors(key))
-    for start in range(0, len(keys), ANCESTORS):
-        some = keys[start : start + ANCESTORS]
-        padded = some + [some[-1]] * (ANCESTORS - len(some))
-        params = {"warehouse": warehouse, **{f"key{i}": each for i, each in enumerate(padded)}}
-        yield Call(AT_OR_ABOVE, params)
-        if with_roots:
-            yield Call(ROOTS_AT_OR_ABOVE, params)
-    below_from, below_to = descendants(key)
-    below = {"warehouse": warehouse, "below_from": below_from, "below_to": below_to}
-    yield Call(BELOW, {**below, "limit": below_limit})
-    if with_roots:
-        yield Call(ROOTS_BELOW, {**below, "limit": None})
-
-
-def overlapping_names(rows: list[Row], besides_uuid: str | None) -> tuple[str, ...]:
-    names = {dotted(levels_of(path), name) for path, name, _, uuid, _ in rows if uuid != besides_uuid}
-    return tuple(sorted(names))
-
-
-def _refuse_overlap(warehouse: str, place: str, key: str, uuid: str, *, is_location: bool) -> Program[None]:
-    # Besides the table itself one row below is enough to refuse. Roots may share a place with each other, since engines
-    # put a folder per table below a shared data path; nothing may share a place with somebody's location.
-    for call in overlap_queries(warehouse, key, below_limit=2, with_roots=is_location):
-        found = yield call
-        for path, name, kind, other_uuid, other_location in found.rows:
-            if other_uuid != uuid:
-                raise ValidationFailed(
-                    f"Location {place} overlaps {kind} {dotted(levels_of(path), name)} at {other_location}",
-                    location=place,
-                )
-
-
-def _uuid_taken(uuid: str, name: str) -> ValidationFailed:
-    return ValidationFailed(f"UUID {uuid} already belongs to {name} in this warehouse", uuid=uuid)
+def _uuid_taken(uuid: str, name: str) -> UuidInUse:
+    return UuidInUse(
+        f"UUID {uuid} already belongs to {name} in this warehouse. Drop or unregister that one first, or use another "
+        "warehouse.",
+        uuid=uuid,
+    )
 
 
 def _name_taken(asked: Kind, existing: Kind, levels: Levels, name: str) -> AlreadyExists:
@@ -154,13 +117,13 @@ def _columns(columns: Columns) -> dict[str, Any]:
 
 
 def create(op: CreateTabular) -> Program[None]:
-    """The unit holds the warehouse's location lock already when the location is exclusive."""
+    """The unit holds the location lock already when the location is exclusive or its files were there before."""
     key = location_key(op.location)
     target = {
         "warehouse": op.warehouse,
         "path": path_of(op.namespace),
         "name": checked_name(op.name),
-        "uuid": op.uuid,
+        **_uuids(op.uuid),
     }
     found = yield Call(_TARGET, target)
     if not found.rows:
@@ -173,7 +136,9 @@ def create(op: CreateTabular) -> Program[None]:
     roots = _keyed(op.roots)
     if op.exclusive_location:
         for place_key, place in {key: op.location, **roots}.items():
-            yield from _refuse_overlap(op.warehouse, place, place_key, op.uuid, is_location=place_key == key)
+            yield from refuse_overlap(op.warehouse, place, place_key, is_location=place_key == key)
+    if op.registered:
+        yield from purges.refuse_begun((op.location, *op.roots))
     yield Call(
         _INSERT,
         {
@@ -188,6 +153,10 @@ def create(op: CreateTabular) -> Program[None]:
         },
     )
     yield from _add_roots(op.warehouse, op.uuid, roots)
+
+
+def _uuids(uuid: str) -> dict[str, str]:
+    return {"uuid": uuid, "uuid_lower": uuid.lower(), "uuid_upper": uuid.upper()}
 
 
 def _keyed(places: Iterable[str]) -> dict[str, str]:
@@ -222,7 +191,7 @@ def swap(op: SwapTabular) -> Program[None]:
     held = yield Call(_HOLD, {"id": op.tabular_id, "expected": op.expected})
     if not held.rows:
         raise SwapLost("The table moved on or is gone", tabular_id=op.tabular_id, expected=op.expected)
-    warehouse, uuid, old_key = held.rows[0]
+    warehouse, uuid, old_key, old_location = held.rows[0]
     if uuid != op.uuid:
         holder = yield Call(_UUID_HOLDER, {"warehouse": warehouse, "uuid": op.uuid})
         if holder.rows:
@@ -237,15 +206,23 @@ def swap(op: SwapTabular) -> Program[None]:
         if key != old_key:
             new[key] = op.location
         if new:
-            yield Lock(warehouse)
+            yield Lock()
         for place_key, place in new.items():
-            yield from _refuse_overlap(warehouse, place, place_key, uuid, is_location=place_key == key)
+            yield from refuse_overlap(warehouse, place, place_key, op.tabular_id, is_location=place_key == key)
+    if op.registered:
+        yield from purges.refuse_begun((op.location, *(op.roots or ())))
     moved = yield Call(_SWAP_ELSEWHERE, {**params, "location_key": key})
     if not moved.touched:
         raise SwapLost("The table moved on or is gone", tabular_id=op.tabular_id, expected=op.expected)
-    if roots is not None:
+    if roots is None:
+        return
+    if op.keeps_roots:
+        if key != old_key:
+            roots.setdefault(old_key, old_location)
+        roots = {k: place for k, place in roots.items() if (k,) not in map(tuple, held_roots.rows)}
+    else:
         yield Call(_FORGET_ROOTS, {"id": op.tabular_id})
-        yield from _add_roots(warehouse, op.uuid, roots)
+    yield from _add_roots(warehouse, op.uuid, roots)
 
 
 _IDENTITY: Final = Statement("tabulars.IDENTITY")
@@ -289,7 +266,7 @@ def rename(op: RenameTabular) -> Program[None]:
             "warehouse": op.warehouse,
             "path": target_path,
             "name": checked_name(to_name),
-            "uuid": uuid,
+            **_uuids(uuid),
         },
     )
     if not target.rows:

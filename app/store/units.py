@@ -60,9 +60,20 @@ def ordered(unit: Sequence[WriteOp]) -> list[WriteOp]:
     return [next(swaps) if isinstance(op, SwapTabular) else op for op in unit]
 
 
+def _claims(op: WriteOp) -> bool:
+    if isinstance(op, CreateTabular):
+        return op.exclusive_location or op.registered
+    if isinstance(op, SwapTabular):
+        return op.registered
+    return isinstance(op, AddPurgeJob) or (isinstance(op, UpdatePurgeJob) and bool(op.places))
+
+
 def apply(unit: Sequence[WriteOp]) -> Program[None]:
-    """Run all operations. Location locks of creations come first, before any row is locked."""
-    for warehouse in sorted({op.warehouse for op in unit if isinstance(op, CreateTabular) and op.exclusive_location}):
-        yield Lock(warehouse)
+    """Run all operations. The location lock comes first, before any row is locked.
+
+    With purge jobs under it too, whoever claims old files and whoever is about to delete them see each other.
+    """
+    if any(_claims(op) for op in unit):
+        yield Lock()
     for op in ordered(unit):
         yield from _PROGRAMS[type(op)](op)

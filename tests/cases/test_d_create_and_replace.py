@@ -17,6 +17,7 @@ from tests.cases.wire import (
     add_order,
     add_snapshot,
     add_spec,
+    assert_field_id,
     assert_ref,
     assert_schema,
     drop_ref,
@@ -26,6 +27,7 @@ from tests.cases.wire import (
     ok,
     set_properties,
     set_ref,
+    snapshot,
 )
 
 Json = Any
@@ -208,15 +210,65 @@ def test_o26_success_is_204_without_a_body(catalog: Catalog, three: list[Table])
 
 
 def test_o26_the_same_table_twice_in_order(catalog: Catalog, three: list[Table]) -> None:
-    """The updates of the second entry stand on the first; its requirements speak of the table before the commit."""
+    """The second entry stands on what the first made of the table: its updates and its requirements alike."""
     a = three[0]
-    check = [assert_ref("main", None)]
     answer = catalog.transaction(
-        (a, check, [add_snapshot(a.snap(1, None, 1)), set_ref("main", 1)]),
-        (a, check, [add_snapshot(a.snap(2, 1, 2)), set_ref("main", 2)]),
+        (a, [assert_ref("main", None)], [add_snapshot(a.snap(1, None, 1)), set_ref("main", 1)]),
+        (a, [assert_ref("main", 1)], [add_snapshot(a.snap(2, 1, 2)), set_ref("main", 2)]),
     )
     assert answer.status_code == 204, answer.text
-    assert a.metadata()["current-snapshot-id"] == 2
+    after = a.metadata()
+    assert after["current-snapshot-id"] == 2 and len(after["metadata-log"]) == 1
+    assert [entry["snapshot-id"] for entry in after["snapshot-log"]] == [1, 2]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_o26_two_appends_on_one_state_are_a_conflict(catalog: Catalog, ns: Namespace, version: int) -> None:
+    """Both saw main at the same snapshot, so the second would take the rows of the first off main: 409 for all."""
+    table = catalog.create(ns, SIMPLE, version=version)
+
+    def entry(snapshot_id: int, parent: int | None, number: int) -> tuple[Table, list[Json], list[Json]]:
+        lineage = {"first-row-id": number * 10, "added-rows": 10} if version == 3 else {}
+        made = table.snap(snapshot_id, parent, None if version == 1 else number, **lineage)
+        return table, [assert_ref("main", parent)], [add_snapshot(made), set_ref("main", snapshot_id)]
+
+    ok(table.post(*entry(1, None, 1)[1:]))
+    before, files = table.load(), files_of(table)
+    error_of(catalog.transaction(entry(2, 1, 2), entry(3, 1, 3)), 409, "CommitFailedException")
+    assert (table.load(), files_of(table)) == (before, files)
+    assert catalog.transaction(entry(2, 1, 2), entry(3, 2, 3)).status_code == 204
+
+
+def test_o26_two_columns_under_one_id_are_a_conflict(catalog: Catalog, ns: Namespace) -> None:
+    """Two entries that each add a column to schema 0 are 409; the second one chained to the first adds its own."""
+    table = catalog.create(ns, schema("1:id long!"))
+    first = [assert_schema(0), assert_field_id(1)], evolve(schema("1:id long!, 2:a long"))
+    same = [assert_schema(0), assert_field_id(1)], evolve(schema("1:id long!, 2:b long"))
+    chained = [assert_schema(1), assert_field_id(2)], evolve(schema("1:id long!, 2:a long, 3:b long"))
+    before, files = table.load(), files_of(table)
+    error_of(catalog.transaction((table, *first), (table, *same)), 409, "CommitFailedException")
+    assert (table.load(), files_of(table)) == (before, files)
+    assert catalog.transaction((table, *first), (table, *chained)).status_code == 204
+    after = table.metadata()
+    assert [(f["id"], f["name"]) for f in after["schemas"][-1]["fields"]] == [(1, "id"), (2, "a"), (3, "b")]
+    assert (after["current-schema-id"], after["last-column-id"]) == (2, 3)
+
+
+def test_o26_a_new_table_may_be_changed_at_once(catalog: Catalog, ns: Namespace) -> None:
+    """An entry after `assert-create` speaks of the table that this one makes; the first file shows both."""
+    staged = ok(catalog.post_create(ns, "fresh", SIMPLE, stage_create=True))["metadata"]
+    table = catalog.table(ns, "fresh")
+    answer = catalog.transaction(
+        (table, [ASSERT_CREATE], creation(staged["location"], staged["table-uuid"])),
+        (
+            table,
+            [{"type": "assert-table-uuid", "uuid": staged["table-uuid"]}, assert_ref("main", None)],
+            [add_snapshot(snapshot(staged["location"], 1)), set_ref("main", 1)],
+        ),
+    )
+    assert answer.status_code == 204, answer.text
+    after = table.metadata()
+    assert (after["current-snapshot-id"], after["metadata-log"], len(files_of(table))) == (1, [], 1)
 
 
 def test_o26_readers_never_see_half(catalog: Catalog, three: list[Table]) -> None:

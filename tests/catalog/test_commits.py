@@ -118,6 +118,29 @@ def test_a_refusal_changes_nothing_and_leaves_no_file(shop: World) -> None:
     assert load(shop, "t").metadata == before.metadata and shop.files() == files
 
 
+def test_a_replacement_never_stores_a_spec_that_java_cannot_bind(shop: World) -> None:
+    """With history it is refused with the ways out, without one the old spec goes; later commits find a sound table."""
+    fields = [{"source-id": 1, "field-id": 1000, "name": "p", "transform": "day"}]
+    created = [{"action": "add-spec", "spec": {"fields": fields}}, {"action": "set-default-spec", "spec-id": -1}]
+    dated, replaced = schema_json(field(1, "id", "date")), schema_json(field(1, "id", "string"))
+    away = [{"action": "add-spec", "spec": {"fields": []}}, {"action": "set-default-spec", "spec-id": -1}]
+    for name in ("never", "written"):
+        create(shop, name, schema=dated)
+        commit(shop, name, created)
+    commit(shop, "written", append(1, None, 1))
+    replacement = [
+        {"action": "remove-snapshot-ref", "ref-name": "main"},
+        {"action": "add-schema", "schema": replaced},
+        {"action": "set-current-schema", "schema-id": -1},
+        *away,
+    ]
+    with pytest.raises(EvolutionRefused, match=r"^ICE511 .*remove-partition-specs"):
+        commit(shop, "written", replacement)
+    commit(shop, "never", replacement[1:])
+    assert [spec["spec-id"] for spec in metadata(shop, "never")["partition-specs"]] == [0]
+    assert metadata(shop, "never")["schemas"][-1]["fields"][0]["type"] == "string"
+
+
 def test_the_engine_refuses_with_code_and_every_finding(shop: World) -> None:
     """A narrowed decimal is unreadable; the message starts with the code, the findings carry the rest."""
     commit(shop, "t", append(1, None, 1))

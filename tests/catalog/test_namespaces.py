@@ -134,3 +134,26 @@ def test_an_unknown_warehouse_is_named_before_the_namespace(world: World) -> Non
     """NoSuchWarehouse, also for reads."""
     with pytest.raises(NoSuchWarehouse):
         world.run(namespaces.load_namespace(world.ctx, "nope", ("a",)))
+
+
+def test_a_namespace_has_a_bounded_number_of_properties(world: World) -> None:
+    """On create and on update; what an update takes away makes room."""
+    many = {f"p{at}": "x" for at in range(namespaces.MOST_PROPERTIES)}
+    with pytest.raises(BadRequest, match=f"at most {namespaces.MOST_PROPERTIES} are kept"):
+        create(world, "n", **many, q="x")
+    create(world, "n", **many)
+
+    def update(removals: tuple[str, ...]) -> None:
+        world.run(namespaces.update_properties(world.ctx, ALICE, HOME, ("n",), {"q": "x"}, removals))
+
+    with pytest.raises(BadRequest, match=f"at most {namespaces.MOST_PROPERTIES} are kept"):
+        update(())
+    update(("p0",))
+
+
+def test_the_properties_of_a_namespace_have_a_bounded_size(world: World) -> None:
+    """Names and values together, those that are there included."""
+    half = "x" * (namespaces.MOST_PROPERTY_CHARACTERS // 2)
+    create(world, "n", a=half)
+    with pytest.raises(BadRequest, match=f"at most {namespaces.MOST_PROPERTY_CHARACTERS} are kept"):
+        world.run(namespaces.update_properties(world.ctx, ALICE, HOME, ("n",), {"b": half}, ()))

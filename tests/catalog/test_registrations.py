@@ -10,18 +10,21 @@ import pytest
 
 from app.catalog import tables, views
 from app.catalog.answers import Committed, LoadedTable
-from app.errors import AlreadyExists, BadRequest, NoSuchNamespace, NoSuchTable, NotFound
+from app.errors import AlreadyExists, BadRequest, NoSuchNamespace, NoSuchTable, NotFound, UuidInUse
 from app.events import Created, Dropped, SchemaChanged
 from tests.catalog.shorthand import (
     NS,
+    Json,
     append,
     commit,
     create,
     create_view,
     document,
+    field,
     load,
     metadata,
     namespace,
+    schema_json,
     set_properties,
 )
 from tests.catalog.world import ALICE, HOME, World
@@ -119,6 +122,39 @@ def test_a_file_that_is_no_table_is_a_bad_request(shop: World, content: bytes) -
         load(shop, "x")
 
 
+def days_of(kind: str, where: Path) -> Json:
+    """A table of column 1 whose spec 0, kept beside the default one, is day of it."""
+    return {
+        "format-version": 2,
+        "table-uuid": "0b0b0b0b-0000-4000-8000-000000000029",
+        "location": str(where),
+        "last-sequence-number": 3,
+        "last-updated-ms": 1,
+        "last-column-id": 1,
+        "schemas": [schema_json(field(1, "c", kind))],
+        "current-schema-id": 0,
+        "partition-specs": [
+            {"spec-id": 0, "fields": [{"source-id": 1, "field-id": 1000, "name": "p", "transform": "day"}]},
+            {"spec-id": 1, "fields": []},
+        ],
+        "default-spec-id": 1,
+        "last-partition-id": 1000,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "default-sort-order-id": 0,
+    }
+
+
+def test_a_file_with_a_retained_spec_that_java_cannot_bind_is_a_bad_request(shop: World) -> None:
+    """The message names the spec and its place; with a type that the transform takes the file is registered."""
+    file = shop.warehouse / "x" / "v.metadata.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps(days_of("long", file.parent)))
+    with pytest.raises(BadRequest, match=r"Partition spec 0.*long for transform: day.*partition-specs\[0\]"):
+        register(shop, "x", str(file))
+    file.write_text(json.dumps(days_of("timestamp", file.parent)))
+    assert register(shop, "x", str(file)).metadata_location == str(file)
+
+
 def test_a_truncated_file_is_a_bad_request(shop: World) -> None:
     """Cut anywhere, a real document is refused."""
     whole = Path(load(shop, "t").metadata_location).read_bytes()
@@ -175,10 +211,15 @@ def test_gzip_files_under_any_name(shop: World, name: str) -> None:
 
 
 def test_a_uuid_lives_under_one_name_only(shop: World) -> None:
-    """Two names for one table would overwrite each other's files."""
+    """Two names for one table would overwrite each other's files: a conflict, in any case of the uuid."""
     where = load(shop, "t").metadata_location
-    with pytest.raises(BadRequest, match="UUID"):
+    with pytest.raises(UuidInUse, match="already belongs to t in this warehouse"):
         register(shop, "copy", where)
+    doc = metadata(shop, "t")
+    shouted = shop.warehouse / "shouted.metadata.json"
+    shouted.write_text(json.dumps(doc | {"table-uuid": doc["table-uuid"].upper()}))
+    with pytest.raises(UuidInUse):
+        register(shop, "copy", str(shouted))
 
 
 def test_unregister_leaves_files_and_answers_the_last_version(shop: World) -> None:
@@ -218,3 +259,34 @@ def test_a_view_comes_back_too(shop: World) -> None:
         shop.run(views.register_view(shop.ctx, ALICE, HOME, NS, "x", load(shop, "t").metadata_location))
     with pytest.raises(BadRequest):
         register(shop, "x", made.metadata_location)
+
+
+def listing(world: World, *files: str) -> str:
+    """A copy of the table's file, of another uuid, whose log names `files`."""
+    doc = metadata(world, "t")
+    doc["table-uuid"] = "9c12d441-03fe-4693-9a96-a0705ddf69c1"
+    doc["metadata-log"] = [{"timestamp-ms": doc["last-updated-ms"], "metadata-file": file} for file in files]
+    path = world.warehouse / "listing.metadata.json"
+    path.write_text(json.dumps(doc))
+    return str(path)
+
+
+def test_what_a_registered_file_names_elsewhere_is_its_place(shop: World) -> None:
+    """A folder called `metadata` as a whole, in any other one the file alone; what lies beside it is free."""
+    root = shop.warehouse
+    named = (f"{root}/old/metadata/00001-x.metadata.json", f"{root}/many/00002-x.metadata.json", "s3://elsewhere/x")
+    register(shop, "copy", listing(shop, *named))
+    owners = shop.store.locations_overlapping
+    assert shop.run(owners(f"{root}/old/metadata/other")) == ("default.shop.copy",)
+    assert shop.run(owners(named[1])) == ("default.shop.copy",)
+    assert shop.run(owners(f"{root}/many/other")) == () and shop.run(owners("s3://elsewhere/x")) == ()
+
+
+def test_many_named_files_are_their_folders_and_too_many_folders_are_refused(shop: World) -> None:
+    """Every place is a row: a thousand are allowed."""
+    files = [f"{shop.warehouse}/many/{number}.metadata.json" for number in range(1_001)]
+    register(shop, "copy", listing(shop, *files))
+    assert shop.run(shop.store.locations_overlapping(f"{shop.warehouse}/many/other")) == ("default.shop.copy",)
+    shop.run(tables.drop_table(shop.ctx, ALICE, HOME, NS, "copy"))
+    with pytest.raises(BadRequest, match="1001 folders outside the table's location"):
+        register(shop, "copy", listing(shop, *[f"{shop.warehouse}/{number}/metadata/x" for number in range(1_001)]))

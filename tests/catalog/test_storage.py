@@ -13,7 +13,7 @@ from app.catalog import config, storage, warehouses
 from app.catalog.context import Context
 from app.catalog.warehouses import WarehouseChange
 from app.errors import AlreadyExists, BadRequest, CommitFailed, Forbidden, NamespaceNotEmpty, NoSuchWarehouse
-from app.ports import AddPurgeJob, Warehouse
+from app.ports import AddPurgeJob, PutWarehouse, Warehouse
 from tests.catalog.shorthand import create, namespace
 from tests.catalog.world import HOME, World
 
@@ -29,6 +29,32 @@ def lake(location: str = "s3://b/lake", **options: str) -> Warehouse:
 def with_options(options: dict[str, str], location: str = "s3://b/lake") -> Warehouse:
     shown, secret = storage.split(options)
     return Warehouse(name="lake", location=location, storage=shown, secrets=secret)
+
+
+def test_what_was_stored_as_public_is_a_secret_once_it_is_known_for_one(world: World) -> None:
+    """A record of before is read with its secrets apart, and a change may not lead them away either."""
+    old = Warehouse(name="lake", location="gs://b/lake", storage={"gcs.decryption-key": "hush", "gcs.project-id": "p"})
+    world.run(world.store.write([PutWarehouse(warehouse=old, expected_version=None, now_ms=1)]))
+    seen = world.run(warehouses.fresh_warehouse(world.ctx, "lake"))
+    assert seen.storage == {"gcs.project-id": "p"} and seen.secrets == {"gcs.decryption-key": "hush"}
+    change = WarehouseChange(options={"gcs.oauth2.refresh-credentials-endpoint": "https://x.example"})
+    with pytest.raises(BadRequest, match=r"Give gcs\.decryption-key again"):
+        world.run(warehouses.change_warehouse(world.ctx, "lake", change))
+    changed = world.run(warehouses.change_warehouse(world.ctx, "lake", WarehouseChange(properties={"a": "1"})))
+    kept = world.run(world.store.warehouse("lake"))
+    assert kept == changed and kept.secrets == {"gcs.decryption-key": "hush"}
+
+
+def test_options_of_the_settings_stand_alone(world: World) -> None:
+    """A stored endpoint, which a request chose, is not given the operator's keys."""
+    own = Warehouse(name=HOME, location="s3://own/lake", storage={"s3.region": "eu"}, secrets=KEYS)
+    ctx = replace(world.ctx, configured=own)
+    kept = Warehouse(name=HOME, location=str(world.warehouse), storage=ENDPOINT, version=2)
+    world.run(world.store.write([PutWarehouse(warehouse=kept, expected_version=1, now_ms=1)]))
+    seen = world.run(warehouses.fresh_warehouse(ctx, HOME))
+    assert seen.storage == {"s3.region": "eu"} and seen.secrets == KEYS
+    with pytest.raises(BadRequest, match="ICEKEEL_WAREHOUSE_OPTIONS"):
+        world.run(warehouses.change_warehouse(ctx, HOME, WarehouseChange(options=ENDPOINT)))
 
 
 def test_keys_are_not_handed_out_by_default() -> None:
@@ -108,7 +134,7 @@ def test_a_google_token_is_handed_out_and_a_service_account_is_not() -> None:
         ({"s3.": "x"}, "Unknown storage option"),
         ({"s3.write.tags.": "x"}, "Unknown storage option"),
         ({"zzz": "x"}, r"known are s3\.\*"),
-        ({"icekeel.client.endpoint": "maybe"}, "true, false or an"),
+        ({"icekeel.client.endpoint": "maybe"}, "true, false or a URL"),
         ({"icekeel.client.keys": "yes"}, "is true or false"),
         ({"icekeel.client.keys": "true"}, "no static keys"),
         ({"s3.access-key-id": "x"}, "go together"),
@@ -147,7 +173,7 @@ def test_a_change_merges_and_null_removes(world: World) -> None:
     change = WarehouseChange(
         allowed_locations=("s3://c",),
         properties={"owner": "me"},
-        options={"s3.region": None, "s3.secret-access-key": "new", "icekeel.client.keys": "true"},
+        options={**KEYS, "s3.region": None, "s3.secret-access-key": "new", "icekeel.client.keys": "true"},
     )
     changed = world.run(warehouses.change_warehouse(world.ctx, "lake", change))
     assert changed.version == 2 and changed.allowed_locations == ("s3://c",) and changed.properties == {"owner": "me"}

@@ -112,22 +112,6 @@ def test_two_new_tables_in_one_place_are_refused(shop: World) -> None:
     assert shop.files() == files
 
 
-def test_one_table_twice_becomes_one_version(shop: World) -> None:
-    """Both entries' requirements hold against the base, and their updates are folded in order."""
-    files = len(shop.files())
-    unseen = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}
-    transact(
-        shop,
-        change("a", [set_properties(x="1", y="1"), *append(1, None, 1)], [unseen]),
-        change("b", [set_properties(x="1")]),
-        change("a", [set_properties(y="2"), *append(2, 1, 2)], [unseen]),
-    )
-    got = metadata(shop, "a")
-    assert got["properties"] | {"x": "1", "y": "2"} == got["properties"]
-    assert got["current-snapshot-id"] == 2 and len(got["metadata-log"]) == 1
-    assert len(shop.files()) == files + 2
-
-
 def test_an_empty_transaction_is_a_bad_request(shop: World) -> None:
     """There is nothing that could be all or none."""
     with pytest.raises(BadRequest):

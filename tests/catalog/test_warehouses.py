@@ -30,13 +30,13 @@ def test_clients_are_told_storage_options_but_no_secret(world: World) -> None:
     new = Warehouse(
         name="lake",
         location="s3://b/lake/",
-        storage={"s3.endpoint": "http://x", "icekeel.client.endpoint": "true"},
+        storage={"s3.endpoint": "http://store:8333", "icekeel.client.endpoint": "true"},
         secrets={"s3.secret-access-key": "x", "s3.access-key-id": "y"},
     )
     made = world.run(warehouses.create_warehouse(world.ctx, new))
     assert made.location == "s3://b/lake"
     assert world.run(config.get_config(world.ctx, "lake")).defaults == {
-        "s3.endpoint": "http://x",
+        "s3.endpoint": "http://store:8333",
         "s3.region": "us-east-1",
         "client.region": "us-east-1",
         "s3.path-style-access": "true",

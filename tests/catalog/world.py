@@ -49,6 +49,9 @@ class Ids:
         return self._random.uniform(low, high)
 
 
+ALLOWED_ENDPOINT = "http://store:8333"
+
+
 class World:
     """One server's catalog. `second()` gives another server's on the same database and folder."""
 
@@ -59,7 +62,7 @@ class World:
         self.store: Store = open_store(f"sqlite:///{folder / DATABASE}", secret_keys=(bytes(32),))
         self.ctx = Context(
             store=self.store,
-            objects=WarehouseObjects(),
+            objects=WarehouseObjects(allowed_endpoints=[ALLOWED_ENDPOINT]),
             clock=self.clock,
             ids=Ids(seed),
             caches=Caches(),

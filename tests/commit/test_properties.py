@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.commit.properties import deletes_previous_versions, integer, previous_versions_kept
+from app.commit.properties import deletes_previous_versions, integer, may_delete, previous_versions_kept
 from app.errors import ValidationFailed
 from tests.commit.folding import fold, result, set_properties
 from tests.spec.documents import document, parsed
@@ -58,3 +58,11 @@ def test_integers_are_read_as_java_does() -> None:
     assert [integer(text) for text in ("+1", "-2147483648", "2147483648", "0x1", "1_0", None)] == [
         1, -(2**31), None, None, None, None,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "may"), [(None, True), ("true", True), ("TRUE", True), ("false", False), ("False", False), ("no", False)]
+)
+def test_gc_enabled_as_java_reads_it(value: str | None, may: bool) -> None:
+    """Absent means true; whatever is not `true` is false."""
+    assert may_delete({} if value is None else {"gc.enabled": value}) is may

@@ -52,12 +52,13 @@ def run(work: Coroutine[object, object, T]) -> T:
 
 @pytest.fixture(scope="module", params=["disk", "s3", pytest.param("adls", marks=pytest.mark.engines)])
 def warehouse(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    stores = WarehouseObjects()
+    allowed: list[str] = []
     if request.param == "disk":
         record = Warehouse(name="disk", location=str(tmp_path_factory.mktemp("warehouse")))
     elif request.param == "adls":
         emulator = request.getfixturevalue("azure")
         emulator.create_container("contract")
+        allowed.append(emulator.endpoint.removesuffix(f"/{emulator.account}"))
         record = Warehouse(
             name="adls",
             location=f"abfss://contract@{emulator.account}.dfs.core.windows.net/wh",
@@ -66,12 +67,14 @@ def warehouse(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         )
     else:
         server = request.getfixturevalue("s3")
+        allowed.append(server.endpoint)
         record = Warehouse(
             name="s3",
             location="s3://contract/wh",
             storage={"s3.endpoint": server.endpoint, "s3.region": "us-east-1"},
             secrets={"s3.access-key-id": server.access_key, "s3.secret-access-key": server.secret_key},
         )
+    stores = WarehouseObjects(allowed_endpoints=allowed)
     yield Place(stores.of(record), record.location)
     run(stores.close())
 

@@ -7,12 +7,14 @@ import unicodedata
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.errors import (
     AlreadyExists,
     BadRequest,
     BadSettings,
+    CommitFailed,
     IcekeelError,
     KeyAlreadyUsed,
     NamespaceNotEmpty,
@@ -23,11 +25,11 @@ from app.errors import (
     NotFound,
     SwapLost,
     Unavailable,
+    UuidInUse,
     ValidationFailed,
 )
 from app.events import AnyEvent, Created, PolicyChanged, SchemaChanged
 from app.ports import (
-    AddPurgeJob,
     AddWaiver,
     AppendJournal,
     Columns,
@@ -50,7 +52,7 @@ from app.ports import (
 )
 from app.rules import Severity, Waiver
 from app.store import open_store, secrets, warehouses
-from tests.store.acts import HOUSE, NOW, drop, get, house, key, make, no_space, rename, space, swap
+from tests.store.acts import HOUSE, NOW, drop, get, house, key, make, no_space, purge_job, rename, space, swap
 
 pytestmark = pytest.mark.anyio
 
@@ -389,9 +391,9 @@ async def test_tables_and_views_share_one_name_space(store: Store) -> None:
 async def test_a_uuid_belongs_to_one_table_of_a_warehouse(store: Store) -> None:
     """A second table with it is refused; another warehouse may hold the same table."""
     await store.write([house("other"), space("n", warehouse="other"), make("t", uuid="u"), make("s", uuid="w")])
-    with pytest.raises(ValidationFailed, match="UUID u already belongs to t"):
+    with pytest.raises(UuidInUse, match="UUID u already belongs to t"):
         await store.write([make("x", uuid="u")])
-    with pytest.raises(ValidationFailed, match="UUID u already belongs to t"):
+    with pytest.raises(UuidInUse, match="UUID u already belongs to t"):
         await store.write([swap(await get(store, "s"), "s-1", uuid="u")])
     await store.write([make("t", uuid="u", warehouse="other")])
     assert (await get(store, "t", warehouse="other")).uuid == "u"
@@ -461,7 +463,7 @@ async def test_a_location_at_above_or_below_another_is_refused(store: Store, loc
         await store.write([make("x", location=location)])
     with pytest.raises(ValidationFailed, match="overlaps"):
         await store.write([make("x", kind="view", location=location)])
-    assert await store.locations_overlapping(HOUSE, location, besides_uuid=None) == ("n.t",)
+    assert await store.locations_overlapping(location) == ("default.n.t",)
     assert await store.tabular(HOUSE, ("n",), "x") is None
 
 
@@ -469,7 +471,7 @@ async def test_a_location_at_above_or_below_another_is_refused(store: Store, loc
 async def test_a_location_beside_another_is_fine(store: Store, location: str) -> None:
     """Segments are compared whole: a common beginning is not containment."""
     await store.write([make("t", location=LYING_AT)])
-    assert await store.locations_overlapping(HOUSE, location, besides_uuid=None) == ()
+    assert await store.locations_overlapping(location) == ()
     await store.write([make("x", location=location)])
     assert (await get(store, "x")).location == location
 
@@ -478,7 +480,7 @@ async def test_the_root_overlaps_everything_local(store: Store) -> None:
     """`/` and `file:///` hold every local table."""
     await store.write([make("t", location="/a/b/c")])
     for root in ("/", "file:///", "file:/"):
-        assert await store.locations_overlapping(HOUSE, root, besides_uuid=None) == ("n.t",)
+        assert await store.locations_overlapping(root) == ("default.n.t",)
         with pytest.raises(ValidationFailed, match="overlaps"):
             await store.write([make("x", location=root)])
     await store.write([drop(await get(store, "t")), make("root", location="/")])
@@ -490,7 +492,7 @@ async def test_a_deep_location_is_checked_against_every_ancestor(store: Store) -
     """Sixty segments down, a table at any level above is found."""
     deep = "s3://b/" + "/".join(f"s{i}" for i in range(60))
     await store.write([make("t", location="s3://b/s0/s1")])
-    assert await store.locations_overlapping(HOUSE, deep, besides_uuid=None) == ("n.t",)
+    assert await store.locations_overlapping(deep) == ("default.n.t",)
     with pytest.raises(ValidationFailed, match="overlaps"):
         await store.write([make("x", location=deep)])
 
@@ -499,15 +501,110 @@ async def test_a_registered_table_may_overlap(store: Store) -> None:
     """Without `exclusive_location` nothing is compared, but the row counts for those who ask."""
     await store.write([make("t", location="/w/t")])
     await store.write([make("x", location="/w/t/x", exclusive=False)])
-    assert await store.locations_overlapping(HOUSE, "/w/t", besides_uuid=None) == ("n.t", "n.x")
-    assert await store.locations_overlapping(HOUSE, "/w/t/x", besides_uuid=(await get(store, "x")).uuid) == ("n.t",)
+    assert await store.locations_overlapping("/w/t") == ("default.n.t", "default.n.x")
+    assert await store.locations_overlapping("/w/t/x", besides=(await get(store, "x")).tabular_id) == ("default.n.t",)
 
 
-async def test_warehouses_do_not_overlap(store: Store) -> None:
-    """Locations are compared within one warehouse."""
-    await store.write([house("other"), space("n", warehouse="other"), make("t", location="/w/t")])
-    await store.write([make("t", location="/w/t", warehouse="other")])
-    assert await store.locations_overlapping("other", "/w", besides_uuid=None) == ("n.t",)
+@pytest.mark.parametrize("location", OVERLAPPING)
+async def test_a_location_of_another_warehouse_is_refused(store: Store, location: str) -> None:
+    """Files know no warehouses; the message names the other one, and nobody counts the one who asks."""
+    await store.write([house("other"), space("n", warehouse="other"), make("t", location=LYING_AT, roots=("/r",))])
+    for unit in (make("x", location=location, warehouse="other"), make("x", location="/r/x", warehouse="other")):
+        with pytest.raises(ValidationFailed, match=r"overlaps table n\.t of warehouse default at"):
+            await store.write([unit])
+    await store.write([make("x", warehouse="other")])
+    moved = swap(await get(store, "x", warehouse="other"), "x-1", location=location)
+    with pytest.raises(ValidationFailed, match="of warehouse default"):
+        await store.write([moved])
+    assert await store.locations_overlapping(location) == ("default.n.t",)
+    assert await store.locations_overlapping(location, besides=(await get(store, "t")).tabular_id) == ()
+
+
+async def test_one_table_registered_in_two_warehouses(store: Store) -> None:
+    """The same uuid and place: both count for each other, and each may go on where it is."""
+    await store.write([house("other"), space("n", warehouse="other"), make("t", location="/w/t", uuid="u")])
+    await store.write([make("t", location="/w/t", uuid="u", warehouse="other", exclusive=False, registered=True)])
+    theirs = await get(store, "t", warehouse="other")
+    assert await store.locations_overlapping("/w/t") == ("default.n.t", "other.n.t")
+    assert await store.locations_overlapping("/w/t/x", besides=theirs.tabular_id) == ("default.n.t",)
+    await store.write([swap(theirs, "t-1")])
+    with pytest.raises(ValidationFailed, match=r"overlaps table n\.t of warehouse default"):
+        await store.write([swap(await get(store, "t", warehouse="other"), "t-2", location="/w/t/inner")])
+
+
+async def test_of_creations_in_two_warehouses_at_one_place_exactly_one_wins(store: Store) -> None:
+    """Asked for at the same moment."""
+    await store.write([house("other"), space("n", warehouse="other")])
+    for i in range(6):
+        above = make(f"r{i}", location=f"/race{i}")
+        below = make(f"r{i}", location=f"file:/race{i}/x", warehouse="other")
+        results = await race(store, [above], [below])
+        assert results.count(None) == 1
+        assert all(isinstance(error, ValidationFailed) for error in results if error is not None)
+
+
+@pytest.mark.parametrize("uuid", ["0D4A6B", "0d4a6b"])
+async def test_a_uuid_is_one_in_any_case(store: Store, uuid: str) -> None:
+    """As clients write it; in another warehouse it is free."""
+    await store.write([make("t", uuid="0d4a6b"), house("other"), space("n", warehouse="other")])
+    with pytest.raises(UuidInUse):
+        await store.write([make("x", uuid=uuid)])
+    await store.write([make("x", uuid=uuid, warehouse="other")])
+
+
+async def test_roots_that_are_kept_stay_beside_new_ones(store: Store) -> None:
+    """And a location that was left becomes one, until the table is dropped."""
+    await store.write([make("t", location="/w/t", roots=("/r/a",))])
+    await store.write([swap(await get(store, "t"), "t-1", location="/w/moved", roots=("/r/b",), keeps_roots=True)])
+    await store.write([swap(await get(store, "t"), "t-2", location="/w/moved", roots=("/r/b",), keeps_roots=True)])
+    for place in ("/w/t", "/w/moved", "/r/a", "/r/b"):
+        assert await store.locations_overlapping(place) == ("default.n.t",)
+        with pytest.raises(ValidationFailed, match="overlaps table"):
+            await store.write([make("x", location=place)])
+    await store.write([drop(await get(store, "t"))])
+    assert await store.locations_overlapping("/w/t") == ()
+
+
+async def test_a_purge_that_has_begun_shuts_out_files_that_are_there(store: Store) -> None:
+    """Registered ones, at, above and below, of any warehouse; new tables bring new files, and a waiting job yields."""
+    await store.write([house("other"), space("n", warehouse="other"), purge_job("t", at="/w/t")])
+    (waiting,) = await store.purge_jobs(1)
+    await store.write([make("early", location="/w/t", registered=True, exclusive=False)])
+    begin = UpdatePurgeJob(
+        job_id=waiting.job_id, progress=b'{"deleted":0}', attempts=0, last_error=None, places=("file:/w/t/",)
+    )  # fmt: skip
+    with pytest.raises(ValidationFailed, match=r"default\.n\.early"):
+        await store.write([begin])
+    assert (await store.purge_jobs(1))[0].progress == b"{}"
+    await store.write([drop(await get(store, "early")), begin])
+    for place in ("/w", "/w/t", "file:///w/t/below"):
+        for unit in (
+            make("late", location=place, registered=True, exclusive=False, warehouse="other"),
+            make("late", location="/l", roots=(place,), registered=True, exclusive=False),
+        ):
+            with pytest.raises(CommitFailed, match="/w/t is being emptied"):
+                await store.write([unit])
+    await store.write([make("late", location="/w/t2", registered=True, exclusive=False)])
+    moved = swap(await get(store, "late"), "late-1", location="/w/t", roots=(), registered=True, exclusive=False)
+    with pytest.raises(CommitFailed, match="is being emptied"):
+        await store.write([moved])
+    await store.write([FinishPurgeJob(job_id=waiting.job_id), moved])
+    with pytest.raises(SwapLost):
+        await store.write([msgspec.structs.replace(begin, places=("/elsewhere",))])
+
+
+async def test_of_a_registration_and_a_purge_that_begins_exactly_one_wins(store: Store) -> None:
+    """Asked for at the same moment: never both."""
+    for i in range(6):
+        await store.write([purge_job(f"t{i}", at=f"/race{i}")])
+        (waiting,) = [each for each in await store.purge_jobs(100) if each.location == f"/race{i}"]
+        begin = UpdatePurgeJob(
+            job_id=waiting.job_id, progress=b'{"deleted":0}', attempts=0, last_error=None, places=(f"/race{i}",)
+        )  # fmt: skip
+        results = await race(
+            store, [begin], [make(f"r{i}", location=f"/race{i}/x", registered=True, exclusive=False)]
+        )  # fmt: skip
+        assert results.count(None) == 1, results
 
 
 async def test_of_many_overlapping_creations_exactly_one_wins(store: Store) -> None:
@@ -527,7 +624,7 @@ async def test_a_root_counts_like_a_location(store: Store, place: str) -> None:
     for unit in (make("x", location=place), swap(await get(store, "s"), "s-1", location=place)):
         with pytest.raises(ValidationFailed, match=r"overlaps table n\.t at /r/a"):
             await store.write([unit])
-    assert await store.locations_overlapping(HOUSE, place, besides_uuid=None) == ("n.t",)
+    assert await store.locations_overlapping(place) == ("default.n.t",)
     assert await everything(store) == ("s", "t")
     assert (await get(store, "s")).metadata_location == "s-0"
     await store.write([swap(await get(store, "t"), "t-1", location=place, roots=("/w/t", "/r"))])
@@ -540,7 +637,7 @@ async def test_roots_may_meet_but_not_a_location(store: Store, place: str) -> No
     await store.write([make("t", location="/w/t", roots=("/r/a",)), make("l", location="/l/a")])
     await store.write([make("x", location="/w/x", roots=(place,)), make("s", location="/w/s")])
     await store.write([swap(await get(store, "s"), "s-1", roots=("/elsewhere", place))])
-    assert await store.locations_overlapping(HOUSE, "/r/a", besides_uuid=None) == ("n.s", "n.t", "n.x")
+    assert await store.locations_overlapping("/r/a") == ("default.n.s", "default.n.t", "default.n.x")
     with pytest.raises(ValidationFailed, match="overlaps table"):
         await store.write([swap(await get(store, "s"), "s-2", location=place)])
     at_location = place.replace("/r", "/l")
@@ -557,11 +654,11 @@ async def test_roots_last_until_they_are_replaced(store: Store) -> None:
     await store.write([make("t", location="/w/t", roots=("/r/a",))])
     await store.write([swap(await get(store, "t"), "t-1")])
     await store.write([swap(await get(store, "t"), "t-2", uuid="another")])
-    assert await store.locations_overlapping(HOUSE, "/r", besides_uuid=None) == ("n.t",)
-    assert await store.locations_overlapping(HOUSE, "/r", besides_uuid="another") == ()
+    assert await store.locations_overlapping("/r") == ("default.n.t",)
+    assert await store.locations_overlapping("/r", besides=(await get(store, "t")).tabular_id) == ()
     await store.write([swap(await get(store, "t"), "t-3", roots=("/r/b",))])
-    assert await store.locations_overlapping(HOUSE, "/r/a", besides_uuid=None) == ()
-    assert await store.locations_overlapping(HOUSE, "/r/b/c", besides_uuid=None) == ("n.t",)
+    assert await store.locations_overlapping("/r/a") == ()
+    assert await store.locations_overlapping("/r/b/c") == ("default.n.t",)
     await store.write([drop(await get(store, "t"))])
     await store.write([make("x", location="/r")])
 
@@ -684,7 +781,7 @@ async def test_a_swap_may_move_the_table(store: Store) -> None:
     assert (await get(store, "t")).metadata_location == "t-0"
     await store.write([swap(table, "t-1", location="file:/w/t/inner")])
     assert (await get(store, "t")).location == "file:/w/t/inner"
-    assert await store.locations_overlapping(HOUSE, "/w/t/inner", besides_uuid=None) == ("n.t",)
+    assert await store.locations_overlapping("/w/t/inner") == ("default.n.t",)
     await store.write([swap(await get(store, "t"), "t-2", location="/w/s/x", exclusive=False)])
     assert (await get(store, "t")).location == "/w/s/x"
 
@@ -987,10 +1084,7 @@ async def test_expired_keys_are_swept(store: Store) -> None:
 async def test_purge_jobs_wait_until_they_are_finished(store: Store) -> None:
     """Oldest first; progress is kept; those that failed step back behind the others; finishing twice is fine."""
     for name in ("a", "b", "c"):
-        await store.write([AddPurgeJob(
-            warehouse=HOUSE, table_uuid=f"u{name}", name=f"n.{name}", location=f"/w/{name}",
-            metadata_location=f"/w/{name}/m", now_ms=NOW,
-        )])  # fmt: skip
+        await store.write([purge_job(name, at=f"/w/{name}")])
     a, b, c = await store.purge_jobs(10)
     assert (a.name, a.table_uuid, a.location, a.metadata_location) == ("n.a", "ua", "/w/a", "/w/a/m")
     assert (a.warehouse, a.progress, a.created_at_ms, a.attempts, a.last_error) == (HOUSE, b"{}", NOW, 0, None)

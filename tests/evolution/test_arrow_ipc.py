@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from contextlib import suppress
 
 import pyarrow as pa
@@ -76,3 +77,53 @@ def test_any_bytes_are_a_schema_or_a_bad_request(given_bytes: bytes | tuple[int,
         given_bytes = GOOD[:at] + bytes([value]) + GOOD[at + 1 :]
     with suppress(BadRequest):
         fields_of(given_bytes)
+
+
+def _shared(levels: int, width: int, name: bytes = b"x") -> bytes:
+    """A schema of `levels` structs, each with one field `width` times: offsets that all lead to the same place."""
+    out = bytearray(struct.pack("<I", 0))
+
+    def table(*slots: int) -> int:
+        """A table of offset members; where it starts."""
+        vtable = len(out)
+        out.extend(struct.pack(f"<HH{len(slots)}H", 4 + 2 * len(slots), 4 + 4 * len(slots), *slots))
+        out.extend(b"\0" * (-len(out) % 4))
+        at = len(out)
+        out.extend(struct.pack("<i", at - vtable) + b"\0" * 4 * len(slots))
+        return at
+
+    def point(place: int, target: int) -> None:
+        struct.pack_into("<I", out, place, target - place)
+
+    message = table(0, 4, 8)
+    out[message + 4] = 1
+    schema = table(0, 4)
+    point(message + 8, schema)
+    holder = schema + 4
+    for level in range(levels + 1):
+        vector = len(out)
+        out.extend(struct.pack("<I", width) + b"\0" * 4 * width)
+        point(holder, vector)
+        field = table(4, 0, 8, 0, 0, 12)
+        struct.pack_into("<B", out, field + 8, 13 if level < levels else 1)
+        for at in range(width):
+            point(vector + 4 + 4 * at, field)
+        text = len(out)
+        out.extend(struct.pack("<I", len(name)) + name + b"\0" * (-len(name) % 4))
+        point(field + 4, text)
+        holder = field + 12
+    struct.pack_into("<I", out, 0, message)
+    return bytes(out)
+
+
+def test_what_is_told_once_may_be_meant_more_than_once() -> None:
+    """Fields may share their text."""
+    assert fields_of(_shared(0, 1)) == [{"name": "x", "required": True, "type": "unknown"}]
+    assert len(fields_of(_shared(0, 3))) == 3
+
+
+@pytest.mark.parametrize(("levels", "width", "name"), [(60, 2, b"x"), (1, 2_000, b"x"), (0, 50_000, b"x" * 50_000)])
+def test_a_message_cannot_spell_more_than_it_holds(levels: int, width: int, name: bytes) -> None:
+    """Fields that lead to one place again and again are refused: 60 levels of two would be 10^18 fields."""
+    with pytest.raises(BadRequest, match="share so much"):
+        fields_of(_shared(levels, width, name))

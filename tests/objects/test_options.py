@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.errors import BadRequest
+from app.errors import BadRequest, Forbidden
 from app.objects.address import Bucket
-from app.objects.options import adls_config, check_options, gcs_config, s3_config
+from app.objects.options import adls_config, adls_credential, check_options, gcs_config, s3_config
 
 S3 = Bucket("s3", "lake")
 ADLS = Bucket("adls", "lake", "acme.dfs.core.windows.net")
@@ -81,14 +81,53 @@ def test_gcs_takes_a_key_before_a_token() -> None:
 
 def test_the_azure_account_comes_from_the_location() -> None:
     """The host name of an abfss location names the account; a SAS token may be given per host."""
-    assert adls_config(ADLS, {"adls.auth.shared-key.account.key": "a2V5"}) == {
-        "account_name": "acme",
-        "account_key": "a2V5",
-    }
-    assert adls_config(ADLS, {"adls.sas-token.acme.dfs.core.windows.net": "sv=1"})["sas_key"] == "sv=1"
+    key = {"adls.auth.shared-key.account.key": "a2V5"}
+    assert adls_config(ADLS, key) == {"account_name": "acme"}
+    assert adls_credential(ADLS, key) == {"access_key": "a2V5", "expires_at": None}
+    sas = {"adls.sas-token.acme.dfs.core.windows.net": "sv=1"}
+    assert adls_credential(ADLS, sas) == {"sas_token": "sv=1", "expires_at": None}
     assert adls_config(ADLS, {"adls.client-id": "i", "adls.client-secret": "s", "adls.tenant-id": "t"}) == {
         "account_name": "acme",
         "client_id": "i",
         "client_secret": "s",
         "tenant_id": "t",
     }
+
+
+OWN: dict[str, dict[str, str]] = {
+    "s3.endpoint": {"s3.access-key-id": "a", "s3.secret-access-key": "b"},
+    "gcs.service.host": {"gcs.oauth2.token": "t"},
+    "adls.endpoint": {"adls.sas-token": "sig=x"},
+}
+
+
+@pytest.mark.parametrize("option", OWN)
+def test_a_public_endpoint_comes_with_credentials_of_its_own(option: str) -> None:
+    """Without them those of the server's environment would go there; an allowed endpoint needs none."""
+    endpoint = {option: "https://store.example/"}
+    check_options({**endpoint, **OWN[option]})
+    with pytest.raises(Forbidden, match="ICEKEEL_ALLOWED_ENDPOINTS"):
+        check_options(endpoint)
+    check_options(endpoint, ["https://store.example:443"])
+
+
+@pytest.mark.parametrize("option", OWN)
+def test_an_endpoint_inside_the_network_is_the_operators_to_allow(option: str) -> None:
+    """Own credentials do not open it; an entry of another port or scheme does not either."""
+    options = {option: "http://10.0.0.5:9000", **OWN[option]}
+    with pytest.raises(Forbidden, match="ICEKEEL_ALLOWED_ENDPOINTS"):
+        check_options(options, ["http://10.0.0.5:9001", "https://10.0.0.5:9000"])
+    check_options(options, ["http://10.0.0.5:9000"])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"gcs.service.host": "https://store.example", "gcs.service-account-key": "{}", "gcs.oauth2.token": "t"},
+        {"adls.endpoint": "https://s.example", "adls.client-id": "i", "adls.client-secret": "s", "adls.tenant-id": "t"},
+    ],
+)
+def test_what_a_token_of_the_environment_passes_before_is_not_credentials_of_its_own(options: dict[str, str]) -> None:
+    """The client library looks for tokens before it looks at service accounts and service principals."""
+    with pytest.raises(Forbidden):
+        check_options(options)

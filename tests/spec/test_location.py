@@ -153,3 +153,10 @@ def test_absolute_locations() -> None:
         assert loc.is_absolute(good)
     for bad in ("", "x", "file:x", "s3:x", "s3:/x", "s3://", "s3:///x"):
         assert not loc.is_absolute(bad)
+
+
+def test_a_location_has_a_limit_that_its_refusal_names() -> None:
+    """No store takes keys that long, and all that is compared with it would wait."""
+    with pytest.raises(BadRequest, match="has 200010 characters, and 8192 are allowed") as refused:
+        loc.canonical("s3://b/" + "a/" * 100_000 + "end")
+    assert len(refused.value.message) < 300

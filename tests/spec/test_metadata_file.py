@@ -13,7 +13,7 @@ from duckdb_extensions import import_extension
 from pyiceberg.table import StaticTable
 
 from app.errors import PayloadTooLarge, SpecError
-from app.spec.metadata_file import decode, encode, new_metadata_location, parse_version
+from app.spec.metadata_file import decode, encode, most_unpacked, new_metadata_location, parse_version
 from app.spec.table import compose_table_metadata
 from app.spec.text import Text
 from tests.spec.documents import parsed, snapshot, with_history
@@ -133,3 +133,13 @@ def test_new_names_say_version_and_encoding() -> None:
 def test_the_version_is_read_from_the_name(location: str, version: int) -> None:
     """-1 where the name has none."""
     assert parse_version(location) == version
+
+
+def test_a_foreign_file_unpacks_to_a_bounded_multiple() -> None:
+    """400 KB of gzip that would become 400 MB are given up on after 80 MB; small files may unpack to 16 MB."""
+    stored = gzip.compress(b" " * 400_000_000, 6)
+    most = most_unpacked(len(stored))
+    assert most < 85_000_000
+    with pytest.raises(PayloadTooLarge, match=f"unpacks to more than {most} bytes"):
+        decode(stored, NEW_GZIP, limit=most)
+    assert most_unpacked(1_000) == 16 << 20

@@ -66,3 +66,11 @@ def test_a_namespace_is_no_longer_than_a_name() -> None:
     for levels in (["n"] * 513, ["n"] * 100_000, ["n" * 512, "m" * 512]):
         with pytest.raises(BadRequest, match="Invalid namespace: it has"):
             validate_levels(levels)
+
+
+def test_a_long_name_is_refused_for_its_length_before_anything_is_quoted() -> None:
+    """A refusal does not repeat a megabyte of control characters."""
+    with pytest.raises(BadRequest, match="it has 1000000 bytes, and 1024 are allowed"):
+        validate_name("\x00" * 1_000_000)
+    with pytest.raises(BadRequest, match="it has 3000 bytes, and 1024 are allowed"):
+        validate_name("\ud800" * 1_000)

@@ -133,3 +133,16 @@ def test_format_versions_of_types() -> None:
     assert {text for text in late | early if min_format_version(parse_type_string(text)) == 3} == late
     assert is_primitive(TimestampNsType())
     assert not is_primitive(VariantType())
+
+
+def test_a_type_string_has_a_limit_that_its_refusal_names() -> None:
+    """Coordinate reference systems may be defined in full; a megabyte of anything is no type."""
+    assert parse_type_string(f"geometry({'c' * 10_000})") == GeometryType("c" * 10_000)
+    with pytest.raises(SpecError, match=r"has 200012 characters, and 16384 are allowed"):
+        parse_type_string("geography(" + " " * 200_000 + "c)")
+
+
+def test_long_type_strings_are_not_remembered() -> None:
+    """What is kept of the strings that clients choose is short."""
+    text = f"geometry({'d' * 1_000})"
+    assert parse_type_string(text) is not parse_type_string(text)

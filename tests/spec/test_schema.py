@@ -357,3 +357,10 @@ def test_the_deepest_schema_can_be_used() -> None:
     for parse in (decode_schema, parse_schema_text):
         with pytest.raises(SpecError, match="nested deeper"):
             parse(encode(deeper))
+
+
+def test_full_names_have_a_limit_together() -> None:
+    """A long name over many fields is a small document and a huge index: refused, with the way out."""
+    children = tuple(NestedField(at, f"c{at}", False, StringType()) for at in range(2, 1_000))
+    with pytest.raises(SpecError, match=r"more than 16777216 characters together. Shorten the names"):
+        Schema(0, (NestedField(1, "x" * 100_000, False, StructType(children)),))

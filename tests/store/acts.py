@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.ports import (
+    AddPurgeJob,
     Columns,
     CreateNamespace,
     CreateTabular,
@@ -47,19 +48,21 @@ def make(
     exclusive: bool = True,
     warehouse: str = HOUSE,
     roots: tuple[str, ...] = (),
+    registered: bool = False,
 ) -> CreateTabular:
     return CreateTabular(
         warehouse=warehouse,
         namespace=namespace,
         name=name,
         kind=kind,
-        uuid=uuid or f"uuid of {name} in {'/'.join(namespace)}",
+        uuid=uuid or f"uuid of {_hex(name)} in {'/'.join(namespace)}",
         location=location or f"/{warehouse}/{len(namespace)}-{'-'.join(namespace)}/{_hex(name)}",
         metadata_location=f"{name}-0",
         columns=COLUMNS,
         exclusive_location=exclusive,
         now_ms=NOW,
         roots=roots,
+        registered=registered,
     )
 
 
@@ -78,6 +81,8 @@ def swap(
     exclusive: bool = True,
     now_ms: int = NOW,
     roots: tuple[str, ...] | None = None,
+    keeps_roots: bool = False,
+    registered: bool = False,
 ) -> SwapTabular:
     return SwapTabular(
         tabular_id=table.tabular_id,
@@ -89,7 +94,15 @@ def swap(
         exclusive_location=exclusive,
         now_ms=now_ms,
         roots=roots,
+        keeps_roots=keeps_roots,
+        registered=registered,
     )
+
+
+def purge_job(name: str, *, at: str) -> AddPurgeJob:
+    return AddPurgeJob(
+        warehouse=HOUSE, table_uuid=f"u{name}", name=f"n.{name}", location=at, metadata_location=f"{at}/m", now_ms=NOW,
+    )  # fmt: skip
 
 
 def drop(table: Tabular, *, expected: str | None = None) -> DropTabular:

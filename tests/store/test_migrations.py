@@ -257,6 +257,42 @@ def test_an_older_file_upgrades_itself(path: Path) -> None:
     assert sqlite_tables(path) == sqlite_tables(new)
 
 
+PLACES = """
+INSERT INTO warehouse VALUES ('a', '/a', '[]', '{}', '{}', '{}', 1, 0, 0), ('b', '/b', '[]', '{}', '{}', '{}', 1, 0, 0);
+INSERT INTO namespace (warehouse, path, parent, properties, created_at_ms, updated_at_ms)
+VALUES ('a', 'n', NULL, '{}', 0, 0), ('b', 'n', NULL, '{}', 0, 0);
+INSERT INTO tabular (warehouse, namespace_id, name, kind, uuid, location, location_key, metadata_location, version,
+                     format_version, last_column_id, current_schema_id, field_count, created_at_ms, updated_at_ms)
+SELECT warehouse, namespace_id, 't', 'table', 'u', '/shared/t', 'file:///shared/t', 'm', 1, 2, 1, 0, 1, 0, 0
+FROM namespace;
+INSERT INTO tabular_root SELECT tabular_id, warehouse, 'file:///roots/' || warehouse, '/roots' FROM tabular
+"""
+
+
+def test_tables_of_the_third_revision_are_found_from_every_warehouse(tmp_path: Path, postgres_server: Postgres) -> None:
+    """Their places, recorded when each warehouse was looked at by itself, count for all."""
+
+    async def check(url: str) -> None:
+        store = open_store(url)
+        await store.open()
+        assert await store.locations_overlapping("/shared") == ("a.n.t", "b.n.t")
+        assert await store.locations_overlapping("/shared/t/below") == ("a.n.t", "b.n.t")
+        assert await store.locations_overlapping("/roots/a/below") == ("a.n.t",)
+        assert await store.locations_overlapping("/roots") == ("a.n.t", "b.n.t")
+        await store.close()
+
+    path = tmp_path / "catalog.db"
+    migrate(f"sqlite:///{path}", "0003")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(PLACES)
+    url = postgres_server.empty_database()
+    migrate(url, "0003")
+    postgres_server.execute(PLACES, url.rpartition("/")[2])
+    for each in (f"sqlite:///{path}", url):
+        migrate(each)
+        asyncio.run(check(each))
+
+
 def test_upgrades_of_one_postgresql_at_once_all_succeed(postgres_server: Postgres) -> None:
     """Three at the same moment: one does the work, the others find it done."""
     url = postgres_server.empty_database()

@@ -19,6 +19,7 @@ from app.store import (
     migrate,
     namespaces,
     observations,
+    overlaps,
     policies,
     tabulars,
     waivers,
@@ -36,10 +37,10 @@ STATEMENTS: dict[str, Statement] = {
     "pointer": tabulars.POINTER,
     "table by id": tabulars.BY_ID,
     "table names": tabulars.NAMES,
-    "locations above": tabulars.AT_OR_ABOVE,
-    "locations below": tabulars.BELOW,
-    "roots above": tabulars.ROOTS_AT_OR_ABOVE,
-    "roots below": tabulars.ROOTS_BELOW,
+    "locations above": overlaps.AT_OR_ABOVE,
+    "locations below": overlaps.BELOW,
+    "roots above": overlaps.ROOTS_AT_OR_ABOVE,
+    "roots below": overlaps.ROOTS_BELOW,
     "roots of a table": tabulars.ROOTS_OF,
     "swap": tabulars.SWAP,
     "idempotency key": keys.ONE,
@@ -68,8 +69,8 @@ ONE_PAGE = (
 """What must come in order from the index, so that a page stops at its limit."""
 
 NUMBERS = frozenset({
-    "limit", "id", "before_id", "now_ms", "format_version", "last_column_id", "current_schema_id", "field_count",
-    "schema_count", "schema_changed_at_ms", "status", "created_at_ms", "expires_at_ms",
+    "limit", "id", "besides", "before_id", "now_ms", "format_version", "last_column_id", "current_schema_id",
+    "field_count", "schema_count", "schema_changed_at_ms", "status", "created_at_ms", "expires_at_ms",
 })  # fmt: skip
 
 

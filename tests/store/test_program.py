@@ -6,12 +6,13 @@ from types import ModuleType
 
 import pytest
 
-from app.ports import Tabular, WriteOp
+from app.ports import Tabular, UpdatePurgeJob, WriteOp
 from app.store import (
     journals,
     keys,
     namespaces,
     observations,
+    overlaps,
     policies,
     purges,
     standings,
@@ -20,12 +21,20 @@ from app.store import (
     waivers,
     warehouses,
 )
-from app.store.program import Lock, Statements
-from tests.store.acts import COLUMNS, NOW, drop, make, space, swap
+from app.store.program import DONE, Call, Lock, Statements
+from tests.store.acts import COLUMNS, NOW, drop, make, purge_job, space, swap
 
 MODULES: tuple[ModuleType, ...] = (
-    journals, keys, namespaces, observations, policies, purges, standings, tabulars, waivers, warehouses,
+    journals, keys, namespaces, observations, overlaps, policies, purges, standings, tabulars, waivers,
+    warehouses,
 )  # fmt: skip
+
+
+def table(tabular_id: int) -> Tabular:
+    return Tabular(
+        tabular_id=tabular_id, warehouse="w", namespace=("n",), name="t", kind="table", uuid="u", location="/x",
+        metadata_location="m", version=1, columns=COLUMNS, created_at_ms=NOW, updated_at_ms=NOW,
+    )  # fmt: skip
 
 
 def test_parameters_are_bound_in_the_order_of_the_dialect() -> None:
@@ -54,13 +63,6 @@ def test_a_missing_parameter_is_a_fault() -> None:
             statements.bind(warehouses.ONE, {})
 
 
-def table(tabular_id: int) -> Tabular:
-    return Tabular(
-        tabular_id=tabular_id, warehouse="w", namespace=("n",), name="t", kind="table", uuid="u", location="/x",
-        metadata_location="m", version=1, columns=COLUMNS, created_at_ms=NOW, updated_at_ms=NOW,
-    )  # fmt: skip
-
-
 def test_swaps_of_a_unit_are_sorted_in_their_own_places() -> None:
     """Rows are locked in one order by everybody; other operations stay where they are."""
     unit: list[WriteOp] = [swap(table(3), "a"), space("x"), swap(table(1), "b"), drop(table(9)), swap(table(2), "c")]
@@ -69,10 +71,28 @@ def test_swaps_of_a_unit_are_sorted_in_their_own_places() -> None:
     assert sorted(map(repr, ordered)) == sorted(map(repr, unit))
 
 
-def test_location_locks_come_before_any_row() -> None:
-    """A unit that creates in two warehouses takes both locks first, in one order."""
-    unit = [make("t", warehouse="z"), make("t", warehouse="a"), make("u", exclusive=False, warehouse="m")]
-    program = units.apply(unit)
-    assert next(program) == Lock("a")
-    assert program.send(None) == Lock("z")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "op",
+    [
+        make("t"),
+        make("t", exclusive=False, registered=True),
+        swap(table(1), "a", roots=(), registered=True),
+        purge_job("t", at="/w/t"),
+        UpdatePurgeJob(job_id=1, progress=b"", attempts=0, last_error=None, places=("/w/t",)),
+    ],
+)
+def test_the_location_lock_comes_before_any_row(op: WriteOp) -> None:
+    """Once, for whatever claims places or files, and for whatever is about to delete some."""
+    program = units.apply([drop(table(9)), op, make("t", warehouse="z")])
+    assert isinstance(next(program), Lock)
+    step = program.send(DONE)
+    assert isinstance(step, Call) and step.statement == "tabulars.IDENTITY"
+    program.close()
+
+
+@pytest.mark.parametrize("op", [make("t", exclusive=False), swap(table(1), "a"), drop(table(9))])
+def test_what_claims_nothing_takes_no_lock(op: WriteOp) -> None:
+    """Commits of different tables never wait for each other."""
+    program = units.apply([op])
+    assert isinstance(next(program), Call)
     program.close()

@@ -55,8 +55,6 @@ CREATE TABLE tabular (
 
 CREATE INDEX ix_tabular_kind ON tabular (namespace_id, kind, name);
 
-CREATE INDEX ix_tabular_location ON tabular (warehouse, location_key);
-
 CREATE TABLE idempotency_key (
 	warehouse TEXT NOT NULL, 
 	"key" TEXT NOT NULL, 
@@ -154,6 +152,8 @@ CREATE TABLE tabular_root (
 	CONSTRAINT fk_tabular_root_tabular FOREIGN KEY(tabular_id) REFERENCES tabular (tabular_id)
 );
 
-CREATE INDEX ix_tabular_root_key ON tabular_root (warehouse, root_key);
+CREATE INDEX ix_tabular_place ON tabular (location_key);
 
-INSERT INTO alembic_version (version_num) VALUES ('0003');
+CREATE INDEX ix_tabular_root_place ON tabular_root (root_key);
+
+INSERT INTO alembic_version (version_num) VALUES ('0004');

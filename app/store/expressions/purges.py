@@ -45,4 +45,5 @@ UPDATE: Final = (
     .where(purge_job.c.job_id == param("id"))
     .values(progress=param("progress"), attempts=param("attempts"), last_error=param("last_error"))
 )
+BEGUN: Final = select(purge_job.c.name, purge_job.c.location, purge_job.c.progress)
 DELETE: Final = delete(purge_job).where(purge_job.c.job_id == param("id"))

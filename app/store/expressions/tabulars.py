@@ -7,8 +7,8 @@ from typing import Final
 from sqlalchemy import delete, insert, literal_column, or_, select, update
 
 from app.store.expressions.params import param
+from app.store.overlaps import ANCESTORS
 from app.store.schema import namespace, tabular, tabular_root
-from app.store.tabulars import ANCESTORS
 
 COLUMNS = (
     tabular.c.tabular_id,
@@ -66,15 +66,16 @@ NAMES: Final = (
 )
 
 _PATH = select(namespace.c.path).where(namespace.c.namespace_id == tabular.c.namespace_id).scalar_subquery()
-_OVERLAP = (_PATH, tabular.c.name, tabular.c.kind, tabular.c.uuid, tabular.c.location)
+_OVERLAP = (tabular.c.warehouse, _PATH, tabular.c.name, tabular.c.kind, tabular.c.location)
+_OTHERS = tabular.c.tabular_id != param("besides")
 AT_OR_ABOVE: Final = select(*_OVERLAP).where(
-    tabular.c.warehouse == param("warehouse"),
+    _OTHERS,
     or_(*(tabular.c.location_key == param(f"key{i}") for i in range(ANCESTORS))),
 )
 BELOW: Final = (
     select(*_OVERLAP)
     .where(
-        tabular.c.warehouse == param("warehouse"),
+        _OTHERS,
         tabular.c.location_key >= param("below_from"),
         tabular.c.location_key < param("below_to"),
     )
@@ -82,13 +83,14 @@ BELOW: Final = (
     .limit(param("limit"))
 )
 
-_ROOT_OVERLAP = (_PATH, tabular.c.name, tabular.c.kind, tabular.c.uuid, tabular_root.c.root)
+_ROOT_OVERLAP = (tabular.c.warehouse, _PATH, tabular.c.name, tabular.c.kind, tabular_root.c.root)
+_OTHERS_ROOTS = tabular_root.c.tabular_id != param("besides")
 _ROOTED = tabular_root.join(tabular, tabular_root.c.tabular_id == tabular.c.tabular_id)
 ROOTS_AT_OR_ABOVE: Final = (
     select(*_ROOT_OVERLAP)
     .select_from(_ROOTED)
     .where(
-        tabular_root.c.warehouse == param("warehouse"),
+        _OTHERS_ROOTS,
         or_(*(tabular_root.c.root_key == param(f"key{i}") for i in range(ANCESTORS))),
     )
 )
@@ -96,7 +98,7 @@ ROOTS_BELOW: Final = (
     select(*_ROOT_OVERLAP)
     .select_from(_ROOTED)
     .where(
-        tabular_root.c.warehouse == param("warehouse"),
+        _OTHERS_ROOTS,
         tabular_root.c.root_key >= param("below_from"),
         tabular_root.c.root_key < param("below_to"),
     )
@@ -121,7 +123,12 @@ TARGET: Final = select(
     .where(_taken.c.namespace_id == namespace.c.namespace_id, _taken.c.name == param("name"))
     .scalar_subquery(),
     select(_same_uuid.c.name)
-    .where(_same_uuid.c.uuid == param("uuid"), _same_uuid.c.warehouse == param("warehouse"))
+    .where(
+        # Clients write them in either case.
+        or_(*(_same_uuid.c.uuid == param(name) for name in ("uuid", "uuid_lower", "uuid_upper"))),
+        _same_uuid.c.warehouse == param("warehouse"),
+    )
+    .limit(literal_column("1"))
     .scalar_subquery(),
 ).where(namespace.c.warehouse == param("warehouse"), namespace.c.path == param("path"))
 INSERT: Final = (
@@ -172,7 +179,11 @@ SWAP_ELSEWHERE: Final = (
     .where(*_EXPECTED)
     .values(**_MOVED, uuid=param("uuid"), location=param("location"), location_key=param("location_key"))
 )
-HOLD: Final = select(tabular.c.warehouse, tabular.c.uuid, tabular.c.location_key).where(*_EXPECTED).with_for_update()
+HOLD: Final = (
+    select(tabular.c.warehouse, tabular.c.uuid, tabular.c.location_key, tabular.c.location)
+    .where(*_EXPECTED)
+    .with_for_update()
+)
 UUID_HOLDER: Final = select(tabular.c.tabular_id, tabular.c.name).where(
     tabular.c.uuid == param("uuid"), tabular.c.warehouse == param("warehouse")
 )

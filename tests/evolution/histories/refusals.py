@@ -44,6 +44,7 @@ SENTENCES: Final = {
     "ICE403": "Appendix A: a struct is a Parquet group, which cannot be empty",
     "ICE501": "Partitioning: source columns must be in the table's schema",
     "ICE502": "Sorting: each sort field has a source column from the table's schema",
+    "ICE511": "Partition Transforms, source types: every listed spec is bound when a table is loaded",
     "ICE701": "Reserved Field IDs: the metadata columns",
     "ICE703": "Nested Types: each field has a name",
     "ICE704": "Partitioning: partition fields share the columns' name space when a spec is bound",

@@ -26,6 +26,7 @@ from app.spec.schema import Schema
 from app.spec.table import TableMetadata, parse_table_metadata, render_table_metadata
 from app.spec.types import GeographyType, GeometryType, NestedField, PrimitiveType, StructType, Type, UnknownType
 from app.spec.update import parse_table_updates
+from tests.evolution.fitting import unbound
 from tests.evolution.histories.drawing import Draw, rows
 from tests.evolution.histories.reading import Readings, Violation, partition_of
 from tests.evolution.histories.truth import DataFile, Published, Written, default_of, published
@@ -177,6 +178,8 @@ class World:
                 raise Unwarranted(f"{act} rejected: {fault.message}\n{self.story()}") from fault
             return Outcome(False, rejected=fault.message)
         evidence = Evidence(specs_in_use=self._specs_in_use(applied.metadata) if look else None)
+        # Whatever its files hold, a table is lost to Java when one of its specs cannot be bound.
+        legal = legal and not unbound(applied.metadata)
         found = self._judge(self.table, applied.metadata, evidence, Policy(), NOW)
         for snapshot in written:
             self.snapshots[snapshot.snapshot_id] = snapshot
@@ -190,6 +193,8 @@ class World:
             if missing:
                 raise Unwarranted(f"{act}: no witness for {[f.message for f in missing]}\n{self.story()}")
             return Outcome(False, refusing)
+        if unbound(applied.metadata):
+            raise Unsound(f"{act}: no reader can bind specs {unbound(applied.metadata)}\n{self.story()}")
         before = self.table
         self.table = parse_table_metadata(b"".join([render_table_metadata(applied.metadata)]))
         self._remember(before, replaces, bool(written))

@@ -1,0 +1,1 @@
+"""What clients send is read in time that grows with its length, and no faster."""
