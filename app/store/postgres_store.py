@@ -69,9 +69,9 @@ class _Closing(asyncpg.Connection):  # type: ignore[misc]  # it ships no types
     """Closes without a complaint: the pool closes what it has expired in a task of its own, whose failure would be a
     traceback in the log, and a connection that went silent always fails to take its leave."""
 
-    async def close(self, *, timeout: float | None = None) -> None:
+    async def close(self, **options: Any) -> None:
         with suppress(*_BROKEN):
-            await super().close(timeout=timeout)
+            await super().close(**options)
 
 
 class _Again(Exception):
