@@ -6,10 +6,8 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.cases.shorthand import schema
-from tests.cases.wire import Catalog, Table, add_snapshot, assert_ref, error_of, ok, set_ref, snapshot
+from tests.cases.wire import Catalog, Table, add_snapshot, ok, set_ref
 from tests.server import Server
 
 Json = Any
@@ -43,32 +41,19 @@ def odd_commits(catalog: Catalog, ns: Namespace) -> None:
 def test_whatever_was_committed_loads_in_a_new_process(tmp_path: Path) -> None:
     """After a restart every table answers what it answered before, and takes the next commit."""
     home = tmp_path / "home"
-    with Server(home) as server, server.client() as http:
-        catalog = Catalog(http, server.warehouse)
-        ns = catalog.namespace()
-        odd_commits(catalog, ns)
-        names = [item["name"] for item in ok(http.get(f"{catalog.namespace_path(ns)}/tables"))["identifiers"]]
-        before = {name: catalog.table(ns, name).metadata() for name in names}
-    assert len(before) == 36
-    with Server(home, settings={"DOCUMENT_CACHE": "0"}) as server, server.client() as http:
-        catalog = Catalog(http, server.warehouse)
-        for name, metadata in before.items():
-            table = catalog.table(ns, name)
-            assert table.metadata() == metadata
-            table.commit([{"action": "set-properties", "updates": {"a": "1"}}])
-
-
-def test_a_first_snapshot_with_parent_minus_one(catalog: Catalog, ns: Namespace) -> None:
-    """Is a first snapshot."""
-    table = catalog.create(ns, SIMPLE)
-    first = table.snap(1, parent=-1)
-    after = table.commit([add_snapshot(first), set_ref("main", 1)], [assert_ref("main", -1)])
-    assert "parent-snapshot-id" not in after["snapshots"][0]
-
-
-@pytest.mark.parametrize("refs", [{"main": 1}, {}])
-def test_a_snapshot_minus_one_is_not_registered(catalog: Catalog, ns: Namespace, refs: Json) -> None:
-    """No commit could name it; the error gives the place."""
-    document = catalog.document(SIMPLE, snapshots=[snapshot("", -1)], **({"main": -1} if refs else {}))
-    error = error_of(catalog.post_register(ns, "t", catalog.write_metadata(document)), 400)
-    assert "$.refs.main" in error["message"] or "$.snapshots[0].snapshot-id" in error["message"]
+    with Server(home) as server:
+        with server.client() as http:
+            catalog = Catalog(http, server.warehouse)
+            ns = catalog.namespace()
+            odd_commits(catalog, ns)
+            names = [item["name"] for item in ok(http.get(f"{catalog.namespace_path(ns)}/tables"))["identifiers"]]
+            before = {name: catalog.table(ns, name).metadata() for name in names}
+        assert len(before) == 36
+        server.settings["DOCUMENT_CACHE"] = "0"
+        server.restart()
+        with server.client() as http:
+            catalog = Catalog(http, server.warehouse)
+            for name, metadata in before.items():
+                table = catalog.table(ns, name)
+                assert table.metadata() == metadata
+                table.commit([{"action": "set-properties", "updates": {"a": "1"}}])

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.backends import LOCAL_ONLY
 from tests.http.samples import error, fresh, namespace, schema, table
 from tests.server import Server
 
@@ -106,6 +107,7 @@ def test_a_long_type_is_refused_at_once(server: Server, http: httpx.Client, send
     assert max(took) < _ALIVE
 
 
+@LOCAL_ONLY
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: text[:10])
 def test_a_registered_file_with_a_long_type_is_refused_at_once(server: Server, http: httpx.Client, text: str) -> None:
     """A metadata file is client text too."""
