@@ -57,3 +57,19 @@ def test_whatever_was_committed_loads_in_a_new_process(tmp_path: Path) -> None:
                 table = catalog.table(ns, name)
                 assert table.metadata() == metadata
                 table.commit([{"action": "set-properties", "updates": {"a": "1"}}])
+
+
+def test_a_first_snapshot_with_parent_minus_one(catalog: Catalog, ns: Namespace) -> None:
+    """Is a first snapshot."""
+    table = catalog.create(ns, SIMPLE)
+    first = table.snap(1, parent=-1)
+    after = table.commit([add_snapshot(first), set_ref("main", 1)], [assert_ref("main", -1)])
+    assert "parent-snapshot-id" not in after["snapshots"][0]
+
+
+@pytest.mark.parametrize("refs", [{"main": 1}, {}])
+def test_a_snapshot_minus_one_is_not_registered(catalog: Catalog, ns: Namespace, refs: Json) -> None:
+    """No commit could name it; the error gives the place."""
+    document = catalog.document(SIMPLE, snapshots=[snapshot("", -1)], **({"main": -1} if refs else {}))
+    error = error_of(catalog.post_register(ns, "t", catalog.write_metadata(document)), 400)
+    assert "$.refs.main" in error["message"] or "$.snapshots[0].snapshot-id" in error["message"]
