@@ -6,8 +6,10 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cases.shorthand import schema
-from tests.cases.wire import Catalog, Table, add_snapshot, ok, set_ref
+from tests.cases.wire import Catalog, Table, add_snapshot, assert_ref, error_of, ok, set_ref, snapshot
 from tests.server import Server
 
 Json = Any
