@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Header, Path, Query, Request
+from pydantic import BeforeValidator
 
 from app.catalog.context import Caller, Context
 from app.catalog.metadata_cache import aside
@@ -24,6 +25,7 @@ from app.errors import BadRequest
 
 Parsed = TypeVar("Parsed")
 
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 _PREFIX = "Warehouse name, as `/v1/config` hands it out. Paths without it reach the default warehouse."
@@ -77,6 +79,17 @@ async def table(table: RawTable) -> str:
 
 async def view(view: RawView) -> str:
     return decode_segment(view)
+
+
+def _plain(value: Any) -> Any:
+    """Digits alone: pydantic takes `1_0`, `1.0` and blanks for a number too."""
+    if isinstance(value, str) and not _INTEGER.fullmatch(value):
+        raise ValueError
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_plain)]
+"""An integer of the query."""
 
 
 async def page(

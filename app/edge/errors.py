@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 from starlette.types import Scope
@@ -91,7 +90,7 @@ class ErrorTable:
         if isinstance(error, HTTPException):
             return _of_framework(error, scope)
         if isinstance(error, RequestValidationError):
-            error = _invalid(error, scope)
+            error = _invalid(error)
         if isinstance(error, asyncio.CancelledError):
             error = _cut_off(scope)
         status, kind = status_of(error)
@@ -165,28 +164,32 @@ _EXPECTED = {
 }
 
 
-def _members(scope: Scope) -> str:
-    """What the body of the operation may hold."""
-    body = getattr(scope.get("route"), "body_field", None)
-    shape = None if body is None else body.field_info.annotation
-    if not (isinstance(shape, type) and issubclass(shape, BaseModel)):
-        return ""
-    return f". There are {', '.join(sorted(field.alias or name for name, field in shape.model_fields.items()))}"
-
-
-def _invalid(error: RequestValidationError, scope: Scope) -> errors.BadRequest:
+def _invalid(error: RequestValidationError) -> errors.BadRequest:
     """The first fault of parameters or body, in the words of the document parsers."""
     fault = error.errors()[0]
     where, *steps = fault["loc"]
-    if where != "body":
-        return errors.BadRequest(f"Invalid {steps[-1]}: {describe(fault.get('input'))}: {fault['msg']}")
     kind, given = fault["type"], fault.get("input")
+    if where != "body":
+        name = steps[-1]
+        if kind == "missing":
+            return errors.BadRequest(f"Missing {where} parameter: {name}")
+        return errors.BadRequest(f"Invalid {name}: {given!r} {_must(kind, fault.get('ctx', {}), fault['msg'])}")
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-    if kind == "missing" or given is None:
+    if kind == "missing" or (given is None and isinstance(steps[-1], str)):
         parent, _, name = path.rpartition(".")
         return errors.SpecError(f"Cannot parse missing field: {name}", f"${parent}")
-    if kind == "extra_forbidden":
-        return errors.BadRequest(f"Unknown field: {steps[-1]!a}{_members(scope) if len(steps) == 1 else ''}")
     if kind in _EXPECTED:
         return errors.SpecError(f"Cannot parse to {_EXPECTED[kind]}: {describe(given)}", f"${path}")
     return errors.SpecError(f"Invalid value {describe(given)}: {fault['msg']}", f"${path}")
+
+
+def _must(kind: str, bounds: Mapping[str, object], message: str) -> str:
+    if kind.startswith("int_") or kind == "value_error":
+        return "is not an integer"
+    if kind == "literal_error":
+        return f"is not one of {bounds.get('expected')}"
+    if kind == "greater_than_equal":
+        return "is not a positive integer" if bounds["ge"] == 1 else f"is below {bounds['ge']}"
+    if kind in ("less_than", "less_than_equal"):
+        return f"is above {bounds.get('le', bounds.get('lt'))}"
+    return f"is not valid: {message}"

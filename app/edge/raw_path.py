@@ -81,10 +81,7 @@ def routed(raw_path: bytes, default_warehouse: str) -> str:
 
 
 class RawPath:
-    """Routes on the undecoded path: `path_params` then hold raw segments, read with `decode_segment`.
-
-    The query is checked here, once for all operations; the framework's own parser is lenient.
-    """
+    """Routes on the undecoded path: `path_params` then hold raw segments, read with `decode_segment`."""
 
     def __init__(self, app: ASGIApp, *, default_warehouse: str) -> None:
         self._app = app
@@ -94,5 +91,4 @@ class RawPath:
         if scope["type"] == "http":
             path = routed(scope.get("raw_path") or scope["path"].encode(), self._default)
             scope["path"] = path
-            decode_query(scope["query_string"])
         await self._app(scope, receive, send)

@@ -190,7 +190,7 @@ def of_tables(story: Story) -> str:
     scan = {"filter": True, "schema-id": 0, "projected-field-ids": [], "projected-field-names": []}
     say("reportMetrics", 204, {"report-type": "scan-report", **report, **scan}, "shop wide")
     say("reportMetrics", 404, {"report-type": "scan-report", **report, **scan}, "shop nothing")
-    say("reportMetrics", 400, {"report-type": 1}, "shop wide")
+    say("reportMetrics", 400, ["scan-report"], "shop wide")
     one = {"identifier": {"namespace": ["shop"], "name": "wide"}, **commit(set_property("4"))}
     say("commitTransaction", 204, {"table-changes": [one]})
     say("commitTransaction", 409, {"table-changes": [{**one, "requirements": [STALE]}]})

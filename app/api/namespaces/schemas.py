@@ -6,12 +6,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.api.shapes import Properties, Shape
+from app.api.shapes import Answered, Properties, Shape, Strings
 
 Namespace = Annotated[list[str], Field(description="Levels of a namespace, outermost first.")]
 
 
-class ListNamespacesResponse(Shape):
+class ListNamespacesResponse(Answered):
     """A page of namespaces, each as its full path."""
 
     namespaces: list[Namespace]
@@ -21,25 +21,25 @@ class ListNamespacesResponse(Shape):
 class CreateNamespaceRequest(Shape):
     """A new namespace."""
 
-    namespace: Namespace
+    namespace: Strings
     properties: Properties | None = None
 
 
-class NamespaceResponse(Shape):
+class NamespaceResponse(Answered):
     """A namespace and its properties."""
 
     namespace: Namespace
-    properties: Properties
+    properties: dict[str, str]
 
 
 class UpdateNamespacePropertiesRequest(Shape):
     """Properties to set and to remove; no name may be in both."""
 
-    removals: list[str] | None = None
+    removals: Strings | None = None
     updates: Properties | None = None
 
 
-class UpdateNamespacePropertiesResponse(Shape):
+class UpdateNamespacePropertiesResponse(Answered):
     """What was done; `missing` are removals of properties that were not set."""
 
     updated: list[str]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from app.api.rules.schemas import SeverityName
-from app.api.shapes import Int64, OwnShape, Shape
+from app.api.shapes import Answered, Int64, OwnShape, Shape
+from app.errors import BadRequest
 
 
 class EffectiveRule(Shape):
@@ -35,6 +36,14 @@ class PolicyRequest(OwnShape):
     severity: SeverityName | None
     scope: Literal["table", "namespace"] | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _said(cls, given: Any) -> Any:
+        """Null means something here, so its absence is told with what it would mean."""
+        if isinstance(given, dict) and "severity" not in given:
+            raise BadRequest("Missing field: severity (null takes an earlier setting back)")
+        return given
+
 
 class WaiverRequest(OwnShape):
     """Permission for one commit to break one rule on this table."""
@@ -44,7 +53,7 @@ class WaiverRequest(OwnShape):
     expires_in_seconds: Annotated[Int64, Field(json_schema_extra={"minimum": 1})] | None = None
 
 
-class WaiverModel(Shape):
+class WaiverModel(Answered):
     """A waiver; times are epoch milliseconds."""
 
     waiver_id: str
@@ -56,7 +65,7 @@ class WaiverModel(Shape):
     used_at_ms: Int64 | None = None
 
 
-class WaiverList(Shape):
+class WaiverList(Answered):
     """Every waiver of this table, newest first."""
 
     waivers: list[WaiverModel]

@@ -29,9 +29,12 @@ from app.catalog.dry_run import DryRun, dry_run_json, plan_json
 from app.catalog.metadata_cache import aside
 from app.catalog.rebasing import SchemaChange
 from app.catalog.schema_history import chapter_json, life_json
+from app.edge.answer import Answer
+from app.edge.raw_path import decode_segment
 from app.errors import BadRequest
 from app.evolution.editing.operations import declare, parse_operations
 from app.evolution.editing.schema_input import is_given, wanted_schema
+from app.iceberg.json import codec
 from app.iceberg.requirement import parse_table_requirements
 from app.iceberg.update import parse_table_updates
 
@@ -41,6 +44,7 @@ ONE = f"{NAMESPACE}/tables/{{table}}/evolution"
 router = APIRouter(route_class=StrictRoute, tags=["Schema changes"])
 
 _SEEN = (errors.NoSuchWarehouse, errors.NoSuchTable, errors.NotFound)
+_INTEGER = re.compile(r"-?[0-9]{1,10}")
 _AGO = re.compile(r"([1-9][0-9]{0,4})([smhdw])")
 _EPOCH_MS = re.compile(r"[0-9]{10,15}")
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
@@ -56,12 +60,14 @@ async def _asked(
         str | None, Query(description="Changes with an aspect of this kind, such as `dropped` or `renamed`.")
     ] = None,
     field_id: Annotated[
-        int | None, Query(alias="field-id", ge=-(2**31), lt=2**31, description="Changes of this field id.")
+        deps.Whole | None, Query(alias="field-id", ge=-(2**31), lt=2**31, description="Changes of this field id.")
     ] = None,
     token: Annotated[
         str | None, Query(alias="pageToken", description="The `next-page-token` of the page before.")
     ] = None,
-    limit: Annotated[int, Query(ge=1, description="Most entries to return, at most 1000.")] = schema_history.PAGE,
+    limit: Annotated[
+        deps.Whole, Query(ge=1, description="Most entries to return, at most 1000.")
+    ] = schema_history.PAGE,
 ) -> tuple[schema_history.Query, str | None, int]:
     now_ms = catalog.clock.now_ms()
     query = schema_history.Query(
@@ -74,6 +80,18 @@ async def _asked(
     return query, token, limit
 
 
+async def _field_id(
+    field_id: Annotated[
+        str, Path(description="Field id of a column, present or dropped.", json_schema_extra={"type": "integer"})
+    ],
+) -> int:
+    text = decode_segment(field_id)
+    if not _INTEGER.fullmatch(text):
+        raise BadRequest(f"Invalid field id: {text!r} is not an integer")
+    return codec.as_int32(int(text), "$.field-id")
+
+
+FieldId = Annotated[int, Depends(_field_id)]
 Asked = Annotated[tuple[schema_history.Query, str | None, int], Depends(_asked)]
 
 
@@ -91,7 +109,7 @@ async def check(
     levels: deps.Levels,
     name: deps.TableName,
     body: CheckRequest,
-) -> dict[str, Any]:
+) -> Answer:
     """Tell whether a schema change would be accepted, and what it would do. Nothing is changed.
 
     Takes the very body that an engine would commit, operations, or the schema to arrive at. The answer holds every
@@ -135,14 +153,15 @@ async def plan(
     levels: deps.Levels,
     name: deps.TableName,
     body: PlanRequest,
-) -> dict[str, Any]:
+) -> Answer:
     """Turn operations by column path into one commit, and check it. Nothing is changed.
 
     A name mapping and properties that name columns follow. The answer's requirements and updates can be committed by
     any client; `apply` does it with a rebase.
     """
     planned = await schema_changes.plan_change(catalog, warehouse, levels, name, await _change(request, body))
-    out = await aside(_weight(planned.dry_run), plan_json, planned.plan, planned.dry_run)
+    weight = _weight(planned.dry_run)
+    out = await aside(weight, plan_json, planned.plan, planned.dry_run)
     if planned.plan.required:
         out["clients-without-defaults"] = [
             {
@@ -153,7 +172,7 @@ async def plan(
             }
             for one in planned.laggards
         ]
-    return out
+    return Answer(200, await aside(weight, codec.encode, out))
 
 
 @router.post(
@@ -245,14 +264,15 @@ async def column(
     warehouse: deps.WarehouseName,
     levels: deps.Levels,
     name: deps.TableName,
-    field_id: Annotated[int, Path(ge=-(2**31), lt=2**31, description="Field id of a column, present or dropped.")],
+    field_id: FieldId,
 ) -> dict[str, Any]:
     """Tell the life of one field id: its names, types, positions, when it was dropped, and what still carries it."""
     return life_json(await schema_history.column_life(catalog, warehouse, levels, name, field_id))
 
 
-async def _told(run: DryRun) -> dict[str, Any]:
-    return await aside(_weight(run), dry_run_json, run)
+async def _told(run: DryRun) -> Answer:
+    """Put into words and encoded aside: the answer to a large change is megabytes."""
+    return Answer(200, await aside(_weight(run), lambda: codec.encode(dry_run_json(run))))
 
 
 def _weight(run: DryRun) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi import APIRouter, Body, Depends, Header, Query, Request
 from pydantic import WithJsonSchema
 
 from app import errors
@@ -12,7 +12,7 @@ from app.api import deps
 from app.api.rendering import commit_answer, count_commit, identifiers_answer, table_answer
 from app.api.responses import BODY, CHANGE, COMMIT, ETAG, FINDINGS, fails, success
 from app.api.route import LeanRoute, StrictRoute
-from app.api.shapes import ListTablesResponse, RenameTableRequest, check_identifier, identifier
+from app.api.shapes import Embedded, ListTablesResponse, RenameTableRequest, check_identifier, identifier
 from app.api.tables.schemas import (
     CommitTableRequest,
     CommitTableResponse,
@@ -173,7 +173,7 @@ async def report_metrics(
     levels: deps.Levels,
     name: deps.TableName,
     caller: deps.Reader,
-    report: MetricsReport,
+    report: Annotated[Embedded[MetricsReport], Body()],
 ) -> Answer:
     """Take a scan or commit report. Kinds and members that this server does not know are fine."""
     await metrics.report_metrics(catalog, caller, prefix, levels, name, await request.json())

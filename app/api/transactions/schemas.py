@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.api.shapes import Embedded, Shape, TableIdentifier
+from app.api.shapes import Embedded, Shape, Some, TableIdentifier
 from app.api.updates import TableRequirement, TableUpdate
 
 
@@ -17,4 +17,4 @@ class TableChange(Shape):
 class CommitTransactionRequest(Shape):
     """Changes of several tables, applied all or none."""
 
-    table_changes: list[TableChange]
+    table_changes: Some[TableChange]

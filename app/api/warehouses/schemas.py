@@ -6,24 +6,24 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.api.shapes import OwnShape, Properties, Shape
+from app.api.shapes import Answered, OwnShape, Properties, PropertyChanges, Strings
 
 Name = Annotated[str, Field(json_schema_extra={"pattern": "^[a-z0-9_-]{1,64}$"})]
 
 
-class WarehouseModel(Shape):
+class WarehouseModel(Answered):
     """A warehouse. Of secret storage options only the names are shown."""
 
     name: str
     location: str
     allowed_locations: list[str]
-    properties: Properties
-    storage: Properties
+    properties: dict[str, str]
+    storage: dict[str, str]
     secret_options: list[str]
     version: int
 
 
-class WarehouseList(Shape):
+class WarehouseList(Answered):
     """Every warehouse of this server."""
 
     warehouses: list[WarehouseModel]
@@ -34,7 +34,7 @@ class WarehouseRequest(OwnShape):
 
     name: Name
     location: str
-    allowed_locations: list[str] | None = None
+    allowed_locations: Strings | None = None
     properties: Properties | None = None
     storage: Properties | None = None
 
@@ -46,7 +46,7 @@ class WarehousePatch(OwnShape):
     """
 
     location: str | None = None
-    allowed_locations: list[str] | None = None
-    properties: dict[str, str | None] | None = None
-    storage: dict[str, str | None] | None = None
+    allowed_locations: Strings | None = None
+    properties: PropertyChanges | None = None
+    storage: PropertyChanges | None = None
     version: int | None = None
