@@ -3,29 +3,32 @@
 Requirements are checked against a base that the store confirmed in this request, updates are folded over it, the
 result is judged, the new file is written, and one unit moves every pointer. Where a transaction names one table again,
 the entry meets what those before it made of the table, and the last state alone is written. A lost swap starts over
-from the present state. Commits of one process to one table stand in line instead of fighting for the swap.
+from the present state.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from app.catalog import (
+    commit_point,
     drafts,
     idempotency,
+    inheritance,
     judgement,
     locations,
     namespaces,
     places,
     versions,
-    warehouses,
     weights,
 )
 from app.catalog.context import Caller, Context
 from app.catalog.drafts import Draft
-from app.catalog.idempotency import Key, Outcome
+from app.catalog.idempotency import Key, Outcome, idempotent, nothing
+from app.catalog.inheritance import Heritage
 from app.catalog.journal import scribe
 from app.catalog.judgement import Scope
 from app.catalog.metadata_cache import CachedMetadata, aside, table_text
@@ -45,7 +48,16 @@ from app.rules import Finding, Verdict, Waiver
 _SNAPSHOT_BYTES = 500
 
 
-Planner = Callable[[TableMetadata], tuple[TableUpdate, ...]]
+@dataclass(frozen=True, slots=True)
+class PlannedUpdates:
+    """What a planner makes of one state: the updates, and what tells of them (decoded JSON) in the draft."""
+
+    updates: tuple[TableUpdate, ...]
+    record: Mapping[str, Any] = field(default_factory=dict)
+
+
+Planner = Callable[[TableMetadata, Heritage], PlannedUpdates]
+"""Plans from a state of the table and the properties of its namespaces, the nearest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +80,28 @@ class TableChange:
             return self.plan_weight + weights.of_schema(base.schema)
         return weights.of_requirements(self.requirements) + weights.of_updates(self.updates)
 
-    def on(self, base: TableMetadata | None) -> tuple[TableUpdate, ...]:
+    def on(self, base: TableMetadata | None, heritage: Heritage) -> PlannedUpdates:
         """The updates to apply to `base`."""
         if self.plan is None:
-            return self.updates
+            return PlannedUpdates(self.updates)
         if base is None:
             raise NoSuchTable.named(self.levels, self.name)
-        return self.plan(base)
+        return self.plan(base, heritage)
 
 
+async def _committed_again(
+    ctx: Context, home: Warehouse, outcome: Outcome, levels: Levels, name: str, *_: object
+) -> Committed:
+    version = await versions.recorded(ctx, home, levels, name, outcome)
+    return versions.committed(home, version, idempotency.findings_of(outcome))
+
+
+@idempotent(_committed_again)
 async def commit_table(
     ctx: Context,
     caller: Caller,
-    warehouse: str,
+    home: Warehouse,
+    key: Key,
     levels: Levels,
     name: str,
     requirements: Sequence[TableRequirement],
@@ -91,35 +112,24 @@ async def commit_table(
     NoSuchTable, CommitFailed (a requirement, or too many lost swaps), EvolutionRefused, BadRequest;
     CommitStateUnknown only when the change may have happened.
     """
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
     change = TableChange(levels, name, tuple(requirements), tuple(updates))
-
-    async def act(key: Key) -> Committed:
-        (draft,) = await land(ctx, caller, home, (change,), key, lambda made: versions.outcome(made[0]))
-        return versions.committed(home, versions.of(draft), draft.findings)
-
-    async def again(outcome: Outcome) -> Committed:
-        version = await versions.recorded(ctx, home, levels, name, outcome)
-        return versions.committed(home, version, idempotency.findings_of(outcome))
-
-    return await idempotency.once(ctx, caller, home, act, again)
+    (draft,) = await land(ctx, caller, home, (change,), key, lambda made: versions.outcome(made[0]))
+    return versions.committed(home, versions.of(draft), draft.findings)
 
 
-async def commit_transaction(ctx: Context, caller: Caller, warehouse: str, changes: Sequence[TableChange]) -> None:
+@idempotent(nothing)
+async def commit_transaction(
+    ctx: Context, caller: Caller, home: Warehouse, key: Key, changes: Sequence[TableChange]
+) -> None:
     """Commit to any number of tables, all or none; staged creates may be among them.
 
     Several entries for one table are checked, applied and judged in order, each on what those before it made, as if
     they had been sent one after the other; the table still gets one new version. Failures as in `commit_table`, for any
     one of the entries; then nothing has changed and no file stays behind.
     """
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
-
-    async def act(key: Key) -> None:
-        if not changes:
-            raise BadRequest("Invalid transaction: no table changes")
-        await land(ctx, caller, home, changes, key, lambda _: {})
-
-    await idempotency.once(ctx, caller, home, act, idempotency.nothing)
+    if not changes:
+        raise BadRequest("Invalid transaction: no table changes")
+    await land(ctx, caller, home, changes, key, lambda _: {})
 
 
 def columns_of(metadata: TableMetadata, schema_changed_at_ms: int | None) -> Columns:
@@ -144,29 +154,15 @@ async def land(
 ) -> list[Draft]:
     """Bring the changes about, all or none, starting over from the present state when another commit was quicker."""
     grouped = _by_table(changes)
-    lines = [(home.name, levels, name) for levels, name in grouped]
-    async with ctx.caches.lines.stand(lines, ctx.limits.queue_length):
-        return await _land(ctx, caller, home, grouped, key, outcome)
 
-
-async def _land(
-    ctx: Context,
-    caller: Caller,
-    home: Warehouse,
-    grouped: Mapping[tuple[Levels, str], Sequence[TableChange]],
-    key: Key,
-    outcome: Callable[[Sequence[Draft]], Outcome],
-) -> list[Draft]:
-    for attempt in range(ctx.limits.commit_attempts):
-        await _wait(ctx, attempt)
-        try:
-            made = [await _draft(ctx, caller, home, entries) for entries in grouped.values()]
-            await _publish(ctx, home, made, key, outcome(made))
-        except SwapLost:
-            continue
-        _afterwards(ctx, caller, home, made)
+    async def attempt() -> list[Draft]:
+        made = [await _draft(ctx, caller, home, entries) for entries in grouped.values()]
+        await _publish(ctx, home, made, key, outcome(made))
         return made
-    raise CommitFailed("Too many concurrent commits to this table; nothing was changed. Refresh and try again.")
+
+    made = await commit_point.swap(ctx, home, grouped, attempt)
+    _afterwards(ctx, caller, home, made)
+    return made
 
 
 async def _publish(ctx: Context, home: Warehouse, made: Sequence[Draft], key: Key, outcome: Outcome) -> None:
@@ -177,12 +173,6 @@ async def _publish(ctx: Context, home: Warehouse, made: Sequence[Draft], key: Ke
         raise
     except AlreadyExists:
         raise SwapLost("The name was taken since it was looked up") from None
-
-
-async def _wait(ctx: Context, attempt: int) -> None:
-    if attempt:
-        longest = ctx.limits.retry_wait_ms * min(2**attempt, 32)
-        await asyncio.sleep(ctx.ids.uniform(0, longest) / 1000)
 
 
 def _by_table(changes: Sequence[TableChange]) -> dict[tuple[Levels, str], list[TableChange]]:
@@ -203,19 +193,18 @@ async def _draft(ctx: Context, caller: Caller, home: Warehouse, entries: Sequenc
         raise NoSuchTable.named(levels, name)
     document = await _base(ctx, home, row)
     base = document.metadata
-    folded = await _folded(ctx, home, Scope.of(row), entries, base, row.metadata_location)
+    planned = any(entry.plan is not None for entry in entries)
+    heritage = await inheritance.of(ctx, row) if planned else ()
+    folded = await _folded(ctx, home, Scope.of(row), entries, base, row.metadata_location, heritage)
     if folded.metadata is base:
-        return _unchanged(row, document)
+        return _unchanged(row, document, folded.record)
     return await _next_version(ctx, caller, home, row, base, folded)
 
 
 async def _base(ctx: Context, home: Warehouse, row: Tabular) -> CachedMetadata[TableMetadata]:
     """The document that the row names. SwapLost when it was trimmed because the pointer has moved on since."""
-    objects = ctx.objects.of(home)
     try:
-        return await ctx.caches.documents.table(
-            objects, row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
-        )
+        return await places.document(ctx, home, row)
     except NotFound:
         now = await ctx.store.tabular_by_id(row.tabular_id)
         if now is None or now.metadata_location == row.metadata_location:
@@ -231,6 +220,7 @@ class _Folded:
     findings: tuple[Finding, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     expired: tuple[str, ...] = ()
+    record: Mapping[str, Any] = field(default_factory=dict)
 
 
 async def _folded(
@@ -240,6 +230,7 @@ async def _folded(
     entries: Sequence[TableChange],
     base: TableMetadata | None,
     base_location: str | None,
+    heritage: Heritage = (),
 ) -> _Folded:
     """Check, apply and judge the entries in order, each on what those before it made of `base` (None: no table)."""
     now_ms, fresh_uuid = ctx.clock.now_ms(), ctx.ids.uuid4()
@@ -247,11 +238,14 @@ async def _folded(
     findings: tuple[Finding, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     expired: tuple[str, ...] = ()
+    record: dict[str, Any] = {}
     for at, entry in enumerate(entries):
         if at:
             # A long transaction leaves room for other requests between its entries.
             await asyncio.sleep(0)
-        applied = await aside(entry.weight(state), _applied, entry, state, logged, now_ms, fresh_uuid)
+        weight = entry.weight(state)
+        applied, told = await aside(weight, _applied, entry, state, logged, heritage, now_ms, fresh_uuid)
+        record.update(told)
         if not applied.changed:
             continue
         verdict = await _admitted(ctx, home, scope, state, applied.metadata, waivers)
@@ -261,7 +255,7 @@ async def _folded(
         waivers += verdict.waivers_used
         expired += applied.expired_metadata_files
     assert state is not None  # A commit that creates the table always makes a first state.
-    return _Folded(state, findings, waivers, expired)
+    return _Folded(state, findings, waivers, expired, record)
 
 
 async def _admitted(
@@ -281,10 +275,16 @@ async def _admitted(
 
 
 def _applied(
-    entry: TableChange, base: TableMetadata | None, base_location: str | None, now_ms: int, fresh_uuid: str
-) -> commit_tables.Applied:
+    entry: TableChange,
+    base: TableMetadata | None,
+    base_location: str | None,
+    heritage: Heritage,
+    now_ms: int,
+    fresh_uuid: str,
+) -> tuple[commit_tables.Applied, Mapping[str, Any]]:
     commit_requirements.check_table(entry.requirements, base)
-    return commit_tables.apply(base, base_location, entry.on(base), now_ms, fresh_uuid)
+    planned = entry.on(base, heritage)
+    return commit_tables.apply(base, base_location, planned.updates, now_ms, fresh_uuid), planned.record
 
 
 async def _first_version(
@@ -366,6 +366,7 @@ async def _next_version(
         findings=folded.findings,
         waivers=folded.waivers,
         expired=folded.expired,
+        record=folded.record,
     )
 
 
@@ -385,7 +386,7 @@ def _left_files(base: TableMetadata, metadata: TableMetadata) -> bool:
     return bool(base.snapshots) or moved or metadata.properties.get(METADATA_PATH) != base.properties.get(METADATA_PATH)
 
 
-def _unchanged(row: Tabular, document: CachedMetadata[TableMetadata]) -> Draft:
+def _unchanged(row: Tabular, document: CachedMetadata[TableMetadata], record: Mapping[str, Any]) -> Draft:
     return Draft(
         kind="table",
         levels=row.namespace,
@@ -396,6 +397,7 @@ def _unchanged(row: Tabular, document: CachedMetadata[TableMetadata]) -> Draft:
         file=row.metadata_location,
         document=document,
         columns=row.columns,
+        record=record,
     )
 
 
@@ -408,6 +410,6 @@ async def rendered(metadata: TableMetadata) -> CachedMetadata[TableMetadata]:
 def _afterwards(ctx: Context, caller: Caller, home: Warehouse, made: Sequence[Draft]) -> None:
     """What follows a commit that has happened: nothing here can change its answer."""
     for draft in made:
-        ctx.caches.observations.saw(draft.uuid, caller.client, caller.client_version, "commit", ctx.clock.now_ms())
+        ctx.caches.usage.saw(draft.uuid, caller.client, caller.client_version, "commit", ctx.clock.now_ms())
         if draft.expired:
             ctx.caches.tasks.spawn(versions.trim(ctx, home, draft), "removal of expired metadata files")

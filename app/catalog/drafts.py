@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from app.catalog import commit_point, locations
 from app.catalog.commit_point import Landed
@@ -51,7 +52,7 @@ class Draft:
     it equals the row's own metadata location when nothing changed, and then nothing is written. A `registered` file
     was there before and is never written or removed here. `roots` are the places outside the location that its files
     may lie in, None where they are those of the row; with `keeps_roots` those stay beside them. `expired` are
-    older metadata files that the new document no longer names.
+    older metadata files that the new document no longer names. `record` tells of planned updates.
     """
 
     kind: Kind
@@ -71,6 +72,7 @@ class Draft:
     findings: tuple[Finding, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     expired: tuple[str, ...] = ()
+    record: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def changed(self) -> bool:

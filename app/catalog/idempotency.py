@@ -8,13 +8,15 @@ is looked up once more: a client that hears "refused" deletes its files, and the
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
 from app import errors
+from app.catalog import warehouses
 from app.catalog.context import Caller, Context
 from app.errors import (
     EvolutionRefused,
@@ -31,9 +33,8 @@ from app.rules import Finding
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+P = ParamSpec("P")
 Outcome = Mapping[str, Any]
-Act = Callable[["Key"], Awaitable[T]]
-Again = Callable[[Outcome], Awaitable[T]]
 
 # The class of a recorded outcome; the wire status of a refusal follows from its kind.
 DONE, REFUSED = 200, 400
@@ -94,35 +95,57 @@ class Key:
         )
 
 
-async def once(
-    ctx: Context,
-    caller: Caller,
-    warehouse: Warehouse,
-    act: Act[T],
-    again: Again[T],
-) -> T:
-    """Run one mutation under the caller's key, or answer from what was recorded under it.
+def idempotent(
+    replay: Callable[..., Awaitable[T]],
+) -> Callable[
+    [Callable[Concatenate[Context, Caller, Warehouse, Key, P], Awaitable[T]]],
+    Callable[Concatenate[Context, Caller, str, P], Coroutine[Any, Any, T]],
+]:
+    """Make a mutation run once under the caller's key, and be answered from its record when it is sent again.
 
-    `act` puts `key.record(outcome)` into its unit; `again` renders an answer from such an outcome. The mutation runs
-    to its end even when the caller goes away. Unprocessable when the key stands for another request.
+    What is decorated takes (ctx, caller, warehouse, key, ...) and puts `key.record(outcome)` into its unit. Callers
+    give the warehouse by name and no key. `replay` takes (ctx, warehouse, outcome, ...), the rest being the same
+    arguments, and answers from a recorded outcome; `nothing` where a success has no content. The mutation runs to its
+    end even when the caller goes away. NoSuchWarehouse; Unprocessable when the key stands for another request.
     """
-    key = Key(ctx, warehouse.name, caller.key.lower() if caller.key else None, caller.fingerprint)
-    return await ctx.caches.tasks.unbroken(_once(key, act, again))
+
+    def decorated(
+        act: Callable[Concatenate[Context, Caller, Warehouse, Key, P], Awaitable[T]],
+    ) -> Callable[Concatenate[Context, Caller, str, P], Coroutine[Any, Any, T]]:
+        @wraps(act)
+        async def run(ctx: Context, caller: Caller, warehouse: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            home = await warehouses.fresh_warehouse(ctx, warehouse)
+            key = Key(ctx, home.name, caller.key.lower() if caller.key else None, caller.fingerprint)
+            return await ctx.caches.tasks.unbroken(
+                _once(
+                    key,
+                    lambda: act(ctx, caller, home, key, *args, **kwargs),
+                    lambda outcome: replay(ctx, home, outcome, *args, **kwargs),
+                )
+            )
+
+        return run
+
+    return decorated
 
 
-async def nothing(outcome: Outcome) -> None:
+async def nothing(*_: object, **__: object) -> None:
     """The replay of an operation whose success has no content."""
+
+
+Act = Callable[[], Awaitable[T]]
+Again = Callable[[Outcome], Awaitable[T]]
 
 
 async def _once(key: Key, act: Act[T], again: Again[T]) -> T:
     if key.text is None:
-        return await act(key)
-    async with key.ctx.caches.keys.stand([(key.warehouse, key.text)], key.ctx.limits.queue_length):
+        return await act()
+    async with key.ctx.caches.keys.hold([(key.warehouse, key.text)], key.ctx.limits.queue_length):
         found = await key.find()
         if found is not None:
             return await _replay(key, found, again)
         try:
-            return await act(key)
+            return await act()
         except KeyAlreadyUsed:
             return await _replay(key, await key.find(), again)
         except FINAL as refusal:

@@ -41,7 +41,7 @@ async def load_table(
                 raise
             pointer = newer
             continue
-        ctx.caches.observations.saw(pointer.uuid, caller.client, caller.client_version, "load", ctx.clock.now_ms())
+        ctx.caches.usage.saw(pointer.uuid, caller.client, caller.client_version, "load", ctx.clock.now_ms())
         return loaded
     raise NotFound(ObjectMissing(pointer.metadata_location).message)
 
@@ -60,5 +60,5 @@ async def _load(
     if snapshots == "refs":
         text = await documents.refs_only(objects, file, ctx.limits.document_bytes, uuid=pointer.uuid)
     else:
-        text = (await documents.table(objects, file, ctx.limits.document_bytes, uuid=pointer.uuid)).text
+        text = (await places.document(ctx, home, pointer)).text
     return LoadedTable(file, text, config, tag)

@@ -26,7 +26,7 @@ async def report_metrics(
     kind = report.get("report-type")
     if len(body) > ctx.limits.report_bytes:
         return
-    ctx.caches.observations.received(
+    ctx.caches.usage.received(
         Report(
             table_uuid=row.uuid,
             kind=kind[:_KIND_CHARS] if isinstance(kind, str) else "unknown",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from app.catalog import commit_point, idempotency, locations, pages, warehouses
+from app.catalog import commit_point, locations, pages, warehouses
 from app.catalog.context import Caller, Context
-from app.catalog.idempotency import Key
+from app.catalog.idempotency import Key, Outcome, idempotent, nothing
 from app.catalog.pages import EVERYTHING, PageRequest
 from app.catalog.results import Listed, NamespaceView, PropertiesResult
 from app.errors import BadRequest, NoSuchNamespace, Unprocessable
@@ -36,27 +36,29 @@ async def list_namespaces(
     )
 
 
+async def _created_again(
+    ctx: Context, home: Warehouse, outcome: Outcome, levels: Levels, properties: Mapping[str, str]
+) -> NamespaceView:
+    return await load_namespace(ctx, home.name, levels)
+
+
+@idempotent(_created_again)
 async def create_namespace(
-    ctx: Context, caller: Caller, warehouse: str, levels: Levels, properties: Mapping[str, str]
+    ctx: Context, caller: Caller, home: Warehouse, key: Key, levels: Levels, properties: Mapping[str, str]
 ) -> NamespaceView:
     """AlreadyExists; NoSuchNamespace when the parent is missing; BadRequest on a bad name or a foreign `location`."""
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
-
-    async def act(key: Key) -> NamespaceView:
-        if not levels:
-            raise BadRequest("Invalid namespace: at least one level is needed")
-        names.validate_levels(levels)
-        _check_amount(properties)
-        _check_rules(properties)
-        if await ctx.store.namespace(home.name, levels) is None:
-            _check_location(ctx, home, properties)
-        op = CreateNamespace(warehouse=home.name, levels=levels, properties=dict(properties), now_ms=ctx.clock.now_ms())
-        created = Namespace(namespace_id=0, warehouse=home.name, levels=levels, properties=op.properties)
-        answer = await _shown(ctx, home, created)
-        await commit_point.land(ctx, [op], key, {})
-        return answer
-
-    return await idempotency.once(ctx, caller, home, act, lambda _: load_namespace(ctx, warehouse, levels))
+    if not levels:
+        raise BadRequest("Invalid namespace: at least one level is needed")
+    names.validate_levels(levels)
+    _check_amount(properties)
+    _check_rules(properties)
+    if await ctx.store.namespace(home.name, levels) is None:
+        _check_location(ctx, home, properties)
+    op = CreateNamespace(warehouse=home.name, levels=levels, properties=dict(properties), now_ms=ctx.clock.now_ms())
+    created = Namespace(namespace_id=0, warehouse=home.name, levels=levels, properties=op.properties)
+    answer = await _shown(ctx, home, created)
+    await commit_point.land(ctx, [op], key, {})
+    return answer
 
 
 async def load_namespace(ctx: Context, warehouse: str, levels: Levels) -> NamespaceView:
@@ -70,54 +72,55 @@ async def namespace_exists(ctx: Context, warehouse: str, levels: Levels) -> None
     await existing(ctx, await warehouses.warehouse(ctx, warehouse), levels)
 
 
+async def _updated_again(
+    ctx: Context,
+    home: Warehouse,
+    outcome: Outcome,
+    levels: Levels,
+    updates: Mapping[str, str],
+    removals: Sequence[str],
+) -> PropertiesResult:
+    return PropertiesResult(tuple(updates), tuple(outcome["removed"]), tuple(outcome["missing"]))
+
+
+@idempotent(_updated_again)
 async def update_properties(
     ctx: Context,
     caller: Caller,
-    warehouse: str,
+    home: Warehouse,
+    key: Key,
     levels: Levels,
     updates: Mapping[str, str],
     removals: Sequence[str],
 ) -> PropertiesResult:
     """Set and remove properties. Unprocessable when one key is in both; NoSuchNamespace."""
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
-
-    async def act(key: Key) -> PropertiesResult:
-        before = await existing(ctx, home, levels)
-        both = sorted(set(updates) & set(removals))
-        if both:
-            raise Unprocessable(f"Invalid properties update: both set and removed: {', '.join(both)}")
-        _check_rules(updates)
-        if updates.get(locations.LOCATION) != before.properties.get(locations.LOCATION):
-            _check_location(ctx, home, updates)
-        gone = tuple(dict.fromkeys(removals))
-        if updates:
-            out = frozenset(gone)
-            _check_amount({**{k: v for k, v in before.properties.items() if k not in out}, **updates})
-        result = PropertiesResult(
-            updated=tuple(updates),
-            removed=tuple(name for name in gone if name in before.properties),
-            missing=tuple(name for name in gone if name not in before.properties),
-        )
-        op = UpdateNamespace(
-            warehouse=home.name, levels=levels, updates=dict(updates), removals=gone, now_ms=ctx.clock.now_ms()
-        )
-        await commit_point.land(ctx, [op], key, {"removed": result.removed, "missing": result.missing})
-        return result
-
-    async def again(outcome: idempotency.Outcome) -> PropertiesResult:
-        return PropertiesResult(tuple(updates), tuple(outcome["removed"]), tuple(outcome["missing"]))
-
-    return await idempotency.once(ctx, caller, home, act, again)
+    before = await existing(ctx, home, levels)
+    both = sorted(set(updates) & set(removals))
+    if both:
+        raise Unprocessable(f"Invalid properties update: both set and removed: {', '.join(both)}")
+    _check_rules(updates)
+    if updates.get(locations.LOCATION) != before.properties.get(locations.LOCATION):
+        _check_location(ctx, home, updates)
+    gone = tuple(dict.fromkeys(removals))
+    if updates:
+        out = frozenset(gone)
+        _check_amount({**{k: v for k, v in before.properties.items() if k not in out}, **updates})
+    result = PropertiesResult(
+        updated=tuple(updates),
+        removed=tuple(name for name in gone if name in before.properties),
+        missing=tuple(name for name in gone if name not in before.properties),
+    )
+    op = UpdateNamespace(
+        warehouse=home.name, levels=levels, updates=dict(updates), removals=gone, now_ms=ctx.clock.now_ms()
+    )
+    await commit_point.land(ctx, [op], key, {"removed": result.removed, "missing": result.missing})
+    return result
 
 
-async def drop_namespace(ctx: Context, caller: Caller, warehouse: str, levels: Levels) -> None:
+@idempotent(nothing)
+async def drop_namespace(ctx: Context, caller: Caller, home: Warehouse, key: Key, levels: Levels) -> None:
     """NoSuchNamespace; NamespaceNotEmpty when it holds tables, views or namespaces."""
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
-
-    async def act(key: Key) -> None:
-        await commit_point.land(ctx, [DropNamespace(warehouse=home.name, levels=levels)], key, {})
-
-    await idempotency.once(ctx, caller, home, act, idempotency.nothing)
+    await commit_point.land(ctx, [DropNamespace(warehouse=home.name, levels=levels)], key, {})
 
 
 async def existing(ctx: Context, warehouse: Warehouse, levels: Levels) -> Namespace:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from app.catalog import namespaces
 from app.catalog.context import Context
+from app.catalog.metadata_cache import CachedMetadata
 from app.errors import AlreadyExists, NoSuchTable, NoSuchView, UuidInUse
 from app.iceberg import names
+from app.iceberg.table import TableMetadata
+from app.iceberg.view import ViewMetadata
 from app.ports import Kind, Levels, Namespace, Pointer, Tabular, Warehouse
 
 
@@ -31,6 +34,20 @@ async def view(ctx: Context, warehouse: Warehouse, levels: Levels, name: str) ->
     if row is None or row.kind != "view":
         raise NoSuchView.named(levels, name)
     return row
+
+
+async def document(ctx: Context, warehouse: Warehouse, row: Tabular | Pointer) -> CachedMetadata[TableMetadata]:
+    """The document that a table's row names. NotFound when the file has vanished, CorruptMetadata."""
+    return await ctx.caches.documents.table(
+        ctx.objects.of(warehouse), row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
+    )
+
+
+async def view_document(ctx: Context, warehouse: Warehouse, row: Tabular) -> CachedMetadata[ViewMetadata]:
+    """The document that a view's row names; failures as in `document`."""
+    return await ctx.caches.documents.view(
+        ctx.objects.of(warehouse), row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
+    )
 
 
 async def vacancy(ctx: Context, warehouse: Warehouse, levels: Levels, name: str, kind: Kind) -> Namespace:

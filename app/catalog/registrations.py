@@ -6,6 +6,7 @@ import logging
 from dataclasses import replace
 
 from app.catalog import (
+    commit_point,
     commits,
     drafts,
     idempotency,
@@ -15,16 +16,15 @@ from app.catalog import (
     places,
     tabulars,
     versions,
-    warehouses,
 )
 from app.catalog.context import Caller, Context
 from app.catalog.drafts import Draft
-from app.catalog.idempotency import Key, Outcome
+from app.catalog.idempotency import Key, Outcome, idempotent
 from app.catalog.journal import scribe
 from app.catalog.judgement import Scope
 from app.catalog.metadata_cache import CachedMetadata, Form, read_afresh, table_text
 from app.catalog.results import Committed, LoadedTable
-from app.errors import AlreadyExists, CommitFailed, IcekeelError, SpecError, SwapLost
+from app.errors import AlreadyExists, IcekeelError, SpecError
 from app.iceberg import names
 from app.iceberg.table import TableMetadata, parse_table_metadata, verify_table_metadata
 from app.ports import Levels, Tabular, Warehouse
@@ -33,10 +33,19 @@ from app.rules import Finding
 log = logging.getLogger(__name__)
 
 
+async def _registered_again(
+    ctx: Context, home: Warehouse, outcome: Outcome, levels: Levels, name: str, *_: object, **__: object
+) -> LoadedTable:
+    version = await versions.recorded(ctx, home, levels, name, outcome)
+    return versions.loaded(home, version, idempotency.findings_of(outcome))
+
+
+@idempotent(_registered_again)
 async def register_table(
     ctx: Context,
     caller: Caller,
-    warehouse: str,
+    home: Warehouse,
+    key: Key,
     levels: Levels,
     name: str,
     metadata_location: str,
@@ -51,53 +60,38 @@ async def register_table(
     refused for is in the answer's findings and in the journal, and no waiver is used up.
     NoSuchNamespace; BadRequest for a location we may not read or a file that is no table; NotFound for no file.
     """
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
 
-    async def act(key: Key) -> LoadedTable:
-        async with ctx.caches.lines.stand([(home.name, levels, name)], ctx.limits.queue_length):
-            for _ in range(ctx.limits.commit_attempts):
-                draft = await _registration(ctx, caller, home, levels, name, metadata_location, overwrite)
-                try:
-                    await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
-                except SwapLost:
-                    continue
-                except AlreadyExists as refusal:
-                    raise await places.now_taken(ctx, home, levels, name, "table", refusal) from None
-                return versions.loaded(home, versions.of(draft), draft.findings)
-        raise CommitFailed(tabulars.CROWDED)
+    async def attempt() -> LoadedTable:
+        draft = await _registration(ctx, caller, home, levels, name, metadata_location, overwrite)
+        try:
+            await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
+        except AlreadyExists as refusal:
+            raise await places.now_taken(ctx, home, levels, name, "table", refusal) from None
+        return versions.loaded(home, versions.of(draft), draft.findings)
 
-    async def again(outcome: Outcome) -> LoadedTable:
-        version = await versions.recorded(ctx, home, levels, name, outcome)
-        return versions.loaded(home, version, idempotency.findings_of(outcome))
-
-    return await idempotency.once(ctx, caller, home, act, again)
+    return await commit_point.swap(ctx, home, [(levels, name)], attempt)
 
 
-async def unregister_table(ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str) -> Committed:
+async def _unregistered_again(ctx: Context, home: Warehouse, outcome: Outcome, levels: Levels, name: str) -> Committed:
+    return versions.committed(home, await versions.recorded(ctx, home, levels, name, outcome))
+
+
+@idempotent(_unregistered_again)
+async def unregister_table(
+    ctx: Context, caller: Caller, home: Warehouse, key: Key, levels: Levels, name: str
+) -> Committed:
     """Forget the table and leave every file; answers its last version. Later commits here find no table.
 
     NoSuchTable; NotFound when its metadata file has vanished (then only a drop can remove the name).
     """
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
 
-    async def act(key: Key) -> Committed:
-        async with ctx.caches.lines.stand([(home.name, levels, name)], ctx.limits.queue_length):
-            for _ in range(ctx.limits.commit_attempts):
-                row = await places.table(ctx, home, levels, name)
-                document = await ctx.caches.documents.table(
-                    ctx.objects.of(home), row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
-                )
-                try:
-                    await tabulars.remove(ctx, caller, home, row, key, {"file": row.metadata_location})
-                except SwapLost:
-                    continue
-                return versions.committed(home, versions.Version(row.metadata_location, document.text))
-        raise CommitFailed(tabulars.CROWDED)
+    async def attempt() -> Committed:
+        row = await places.table(ctx, home, levels, name)
+        document = await places.document(ctx, home, row)
+        await tabulars.remove(ctx, caller, home, row, key, {"file": row.metadata_location})
+        return versions.committed(home, versions.Version(row.metadata_location, document.text))
 
-    async def again(outcome: Outcome) -> Committed:
-        return versions.committed(home, await versions.recorded(ctx, home, levels, name, outcome))
-
-    return await idempotency.once(ctx, caller, home, act, again)
+    return await commit_point.swap(ctx, home, [(levels, name)], attempt)
 
 
 async def _registration(
@@ -180,12 +174,9 @@ async def _findings(ctx: Context, row: Tabular, before: TableMetadata, after: Ta
 async def _before(ctx: Context, home: Warehouse, row: Tabular) -> TableMetadata | None:
     """The version that an overwrite replaces, for the journal; None when it cannot be read, which overwriting cures."""
     try:
-        document = await ctx.caches.documents.table(
-            ctx.objects.of(home), row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
-        )
+        return (await places.document(ctx, home, row)).metadata
     except IcekeelError:
         return None
-    return document.metadata
 
 
 async def _warn_of_overlap(ctx: Context, home: Warehouse, name: str, location: str, row: Tabular | None) -> None:

@@ -273,11 +273,7 @@ def before_arrival(table: TableMetadata, levels: Levels, name: str, upto: int) -
 
 async def _metadata(ctx: Context, row: Tabular) -> TableMetadata:
     home = await warehouses.warehouse(ctx, row.warehouse)
-    objects = ctx.objects.of(home)
-    document = await ctx.caches.documents.table(
-        objects, row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
-    )
-    return document.metadata
+    return (await places.document(ctx, home, row)).metadata
 
 
 def _position(token: str | None) -> _Place:

@@ -31,10 +31,7 @@ async def table_policy(ctx: Context, warehouse: str, levels: Levels, name: str) 
     """Every live rule with the severity that the table's next commit meets. NoSuchTable."""
     home = await warehouses.warehouse(ctx, warehouse)
     row = await places.table(ctx, home, levels, name)
-    objects = ctx.objects.of(home)
-    document = await ctx.caches.documents.table(
-        objects, row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
-    )
+    document = await places.document(ctx, home, row)
     policy = await judgement.policy(ctx, Scope.of(row), None, document.metadata)
     settings = judgement.nearest_last(await ctx.store.policy(home.name, levels, row.uuid))
     return tuple(

@@ -22,7 +22,7 @@ from app.catalog import (
 from app.catalog.config import client_config
 from app.catalog.context import Caller, Context
 from app.catalog.drafts import Draft
-from app.catalog.idempotency import Key, Outcome
+from app.catalog.idempotency import Key, Outcome, idempotent, nothing
 from app.catalog.loads import load_table
 from app.catalog.metadata_cache import aside
 from app.catalog.pages import EVERYTHING, PageRequest
@@ -75,35 +75,34 @@ async def list_tables(ctx: Context, warehouse: str, levels: Levels, page: PageRe
     )
 
 
+async def _created_again(
+    ctx: Context, home: Warehouse, outcome: Outcome, levels: Levels, request: TableRequest
+) -> LoadedTable:
+    if "staged" in outcome:
+        return LoadedTable(None, outcome["staged"].encode(), client_config(home))
+    version = await versions.recorded(ctx, home, levels, request.name, outcome)
+    return versions.loaded(home, version, idempotency.findings_of(outcome))
+
+
+@idempotent(_created_again)
 async def create_table(
-    ctx: Context, caller: Caller, warehouse: str, levels: Levels, request: TableRequest
+    ctx: Context, caller: Caller, home: Warehouse, key: Key, levels: Levels, request: TableRequest
 ) -> LoadedTable:
     """Create a table, or stage one: the same document, but nobody sees it and nothing is reserved.
 
     Column ids are assigned anew; properties that the request leaves open are the warehouse's. NoSuchNamespace,
     AlreadyExists (a table or view), BadRequest, EvolutionRefused.
     """
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
-
-    async def act(key: Key) -> LoadedTable:
-        namespace = await places.vacancy(ctx, home, levels, request.name, "table")
-        metadata = await _new_metadata(ctx, home, namespace, request)
-        draft = await commits.first_draft(ctx, caller, home, namespace, request.name, metadata)
-        if request.stage:
-            return await _stage(ctx, home, draft, key)
-        try:
-            await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
-        except AlreadyExists as refusal:
-            raise await places.now_taken(ctx, home, levels, request.name, "table", refusal) from None
-        return versions.loaded(home, versions.of(draft), draft.findings)
-
-    async def again(outcome: Outcome) -> LoadedTable:
-        if "staged" in outcome:
-            return LoadedTable(None, outcome["staged"].encode(), client_config(home))
-        version = await versions.recorded(ctx, home, levels, request.name, outcome)
-        return versions.loaded(home, version, idempotency.findings_of(outcome))
-
-    return await idempotency.once(ctx, caller, home, act, again)
+    namespace = await places.vacancy(ctx, home, levels, request.name, "table")
+    metadata = await _new_metadata(ctx, home, namespace, request)
+    draft = await commits.first_draft(ctx, caller, home, namespace, request.name, metadata)
+    if request.stage:
+        return await _stage(ctx, home, draft, key)
+    try:
+        await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
+    except AlreadyExists as refusal:
+        raise await places.now_taken(ctx, home, levels, request.name, "table", refusal) from None
+    return versions.loaded(home, versions.of(draft), draft.findings)
 
 
 async def table_exists(ctx: Context, warehouse: str, levels: Levels, name: str) -> None:
@@ -111,31 +110,23 @@ async def table_exists(ctx: Context, warehouse: str, levels: Levels, name: str) 
     await places.table_pointer(ctx, await warehouses.warehouse(ctx, warehouse), levels, name)
 
 
+@idempotent(nothing)
 async def drop_table(
-    ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str, *, purge: bool = False
+    ctx: Context, caller: Caller, home: Warehouse, key: Key, levels: Levels, name: str, *, purge: bool = False
 ) -> None:
     """Forget the table; its files are deleted (by a durable job) only when `purge` asks for it.
 
     NoSuchTable; ValidationFailed for a purge that `gc.enabled=false` forbids.
     """
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
-
-    async def act(key: Key) -> None:
-        await tabulars.drop(ctx, caller, home, "table", levels, name, key, purge=purge)
-
-    await idempotency.once(ctx, caller, home, act, idempotency.nothing)
+    await tabulars.drop(ctx, caller, home, "table", levels, name, key, purge=purge)
 
 
+@idempotent(nothing)
 async def rename_table(
-    ctx: Context, caller: Caller, warehouse: str, source: tuple[Levels, str], target: tuple[Levels, str]
+    ctx: Context, caller: Caller, home: Warehouse, key: Key, source: tuple[Levels, str], target: tuple[Levels, str]
 ) -> None:
     """NoSuchTable (source), NoSuchNamespace (target), AlreadyExists (a table or view has the name)."""
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
-
-    async def act(key: Key) -> None:
-        await tabulars.rename(ctx, caller, home, "table", source, target, key)
-
-    await idempotency.once(ctx, caller, home, act, idempotency.nothing)
+    await tabulars.rename(ctx, caller, home, "table", source, target, key)
 
 
 async def _new_metadata(ctx: Context, home: Warehouse, namespace: Namespace, request: TableRequest) -> TableMetadata:

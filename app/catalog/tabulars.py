@@ -8,7 +8,7 @@ from app.catalog import commit_point, places
 from app.catalog.context import Caller, Context
 from app.catalog.idempotency import Key, Outcome
 from app.catalog.journal import scribe
-from app.errors import CommitFailed, CorruptMetadata, NotFound, SwapLost, ValidationFailed, dotted
+from app.errors import CorruptMetadata, NotFound, ValidationFailed, dotted
 from app.iceberg import names
 from app.metadata.properties import GC_ENABLED, may_delete
 from app.ports import (
@@ -22,8 +22,6 @@ from app.ports import (
     Warehouse,
     WriteOp,
 )
-
-CROWDED = "Too many concurrent changes of this name; nothing was changed. Try again."
 
 
 async def find(ctx: Context, warehouse: Warehouse, kind: Kind, levels: Levels, name: str) -> Tabular:
@@ -46,21 +44,18 @@ async def drop(
 
     NoSuchTable, NoSuchView; ValidationFailed for a purge that `gc.enabled=false` forbids.
     """
-    async with ctx.caches.lines.stand([(warehouse.name, levels, name)], ctx.limits.queue_length):
-        for _ in range(ctx.limits.commit_attempts):
-            row = await find(ctx, warehouse, kind, levels, name)
-            unit: list[WriteOp] = []
-            if purge:
-                await _check_purge(ctx, warehouse, row)
-                unit.append(_purge_job(row, ctx.clock.now_ms()))
-            try:
-                await remove(ctx, caller, warehouse, row, key, {}, unit, purge=purge)
-            except SwapLost:
-                continue
-            if purge:
-                ctx.caches.purge_wanted.set()
-            return
-    raise CommitFailed(CROWDED)
+
+    async def attempt() -> None:
+        row = await find(ctx, warehouse, kind, levels, name)
+        unit: list[WriteOp] = []
+        if purge:
+            await _check_purge(ctx, warehouse, row)
+            unit.append(_purge_job(row, ctx.clock.now_ms()))
+        await remove(ctx, caller, warehouse, row, key, {}, unit, purge=purge)
+
+    await commit_point.swap(ctx, warehouse, [(levels, name)], attempt)
+    if purge:
+        ctx.caches.purge_wanted.set()
 
 
 async def remove(
@@ -110,9 +105,8 @@ async def rename(
 
 async def _check_purge(ctx: Context, warehouse: Warehouse, row: Tabular) -> None:
     """A file that cannot be read forbids nothing: else a damaged table could never be purged."""
-    objects, file, limit = ctx.objects.of(warehouse), row.metadata_location, ctx.limits.document_bytes
     try:
-        document = await ctx.caches.documents.table(objects, file, limit, uuid=row.uuid)
+        document = await places.document(ctx, warehouse, row)
     except (NotFound, CorruptMetadata):
         return
     if not may_delete(document.metadata.properties):

@@ -28,7 +28,7 @@ def report(world: World, body: dict[str, Any], name: str = "t") -> None:
 
 
 def kept(world: World) -> list[str]:
-    world.run(world.ctx.caches.observations.flush(world.store))
+    world.run(world.ctx.caches.usage.flush(world.store))
     return [r.kind for r in world.run(world.store.reports(uuid_of(world)))]
 
 
@@ -81,7 +81,7 @@ def test_a_table_knows_its_clients_and_its_past(shop: World) -> None:
     """Latest sighting per client and action; journal newest first, in pages."""
     load(shop, "t")
     commit_(shop, "t", [set_properties(a="1")])
-    shop.run(shop.ctx.caches.observations.flush(shop.store))
+    shop.run(shop.ctx.caches.usage.flush(shop.store))
     uuid = uuid_of(shop)
     assert {s.action for s in shop.run(shop.store.sightings(uuid))} == {"load", "commit"}
     whole = shop.run(shop.store.journal(table_uuid=uuid, limit=100))
