@@ -27,7 +27,7 @@ from app.errors import (
     Unavailable,
     Unprocessable,
 )
-from app.ports import KeyRecord, RecordKey, Warehouse, WriteOp
+from app.ports import KeyRecord, OutcomeKind, RecordKey, Warehouse, WriteOp
 from app.rules import Finding
 
 log = logging.getLogger(__name__)
@@ -35,9 +35,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 P = ParamSpec("P")
 Outcome = Mapping[str, Any]
-
-# The class of a recorded outcome; the wire status of a refusal follows from its kind.
-DONE, REFUSED = 200, 400
 
 # Refusals that the same request on the same state always meets.
 FINAL: tuple[type[IcekeelError], ...] = (
@@ -75,7 +72,7 @@ class Key:
             return None
         return await self.ctx.store.key(self.warehouse, self.text, self.ctx.clock.now_ms())
 
-    def record(self, outcome: Outcome, status: int = DONE) -> tuple[WriteOp, ...]:
+    def record(self, outcome: Outcome, kind: OutcomeKind = "done") -> tuple[WriteOp, ...]:
         """The operation that belongs into the unit of the change; nothing without a key."""
         if self.text is None:
             return ()
@@ -86,7 +83,7 @@ class Key:
                     key=self.text,
                     warehouse=self.warehouse,
                     fingerprint=self.fingerprint,
-                    status=status,
+                    kind=kind,
                     outcome=msgspec.json.encode(outcome),
                     created_at_ms=now,
                     expires_at_ms=now + limits.idempotency_lifetime_ms + limits.idempotency_grace_ms,
@@ -161,7 +158,7 @@ async def _replay(key: Key, found: KeyRecord | None, again: Again[T]) -> T:
     if found.fingerprint != key.fingerprint:
         raise Unprocessable("Idempotency-Key was already used for another request")
     outcome: dict[str, Any] = msgspec.json.decode(found.outcome)
-    if found.status != DONE:
+    if found.kind == "refused":
         raise _rebuilt(outcome)
     return await again(outcome)
 
@@ -169,7 +166,7 @@ async def _replay(key: Key, found: KeyRecord | None, again: Again[T]) -> T:
 async def _record_refusal(key: Key, refusal: IcekeelError) -> KeyRecord | None:
     """Record a refusal; answers the record of a concurrent duplicate that came first. Losing the record is harmless."""
     try:
-        await key.ctx.store.write(key.record(_refusal(refusal), REFUSED))
+        await key.ctx.store.write(key.record(_refusal(refusal), "refused"))
     except KeyAlreadyUsed:
         return await key.find()
     except (Unavailable, OutcomeUnknown):
