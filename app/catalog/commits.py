@@ -15,24 +15,22 @@ from typing import Any
 
 from app.catalog import (
     commit_point,
-    drafts,
     idempotency,
-    inheritance,
     judgement,
     locations,
     namespaces,
-    places,
+    tabulars,
     versions,
     weights,
 )
 from app.catalog.context import Caller, Context
-from app.catalog.drafts import Draft
 from app.catalog.idempotency import Key, Outcome, idempotent, nothing
-from app.catalog.inheritance import Heritage
 from app.catalog.journal import scribe
 from app.catalog.judgement import Scope
 from app.catalog.metadata_cache import CachedMetadata, aside, table_text
+from app.catalog.namespaces import Heritage
 from app.catalog.results import Committed
+from app.catalog.versions import Draft
 from app.errors import AlreadyExists, BadRequest, CommitFailed, NoSuchTable, NotFound, SwapLost, UuidInUse
 from app.iceberg import names
 from app.iceberg.metadata_file import METADATA_PATH
@@ -168,7 +166,7 @@ async def land(
 async def _publish(ctx: Context, home: Warehouse, made: Sequence[Draft], key: Key, outcome: Outcome) -> None:
     """Publish the drafts. A name that was taken meanwhile is a lost swap: the next draft sees by what, and says so."""
     try:
-        await drafts.publish(ctx, home, made, key, outcome)
+        await versions.publish(ctx, home, made, key, outcome)
     except UuidInUse:
         raise
     except AlreadyExists:
@@ -194,7 +192,7 @@ async def _draft(ctx: Context, caller: Caller, home: Warehouse, entries: Sequenc
     document = await _base(ctx, home, row)
     base = document.metadata
     planned = any(entry.plan is not None for entry in entries)
-    heritage = await inheritance.of(ctx, row) if planned else ()
+    heritage = await namespaces.heritage_of(ctx, row) if planned else ()
     folded = await _folded(ctx, home, Scope.of(row), entries, base, row.metadata_location, heritage)
     if folded.metadata is base:
         return _unchanged(row, document, folded.record)
@@ -204,7 +202,7 @@ async def _draft(ctx: Context, caller: Caller, home: Warehouse, entries: Sequenc
 async def _base(ctx: Context, home: Warehouse, row: Tabular) -> CachedMetadata[TableMetadata]:
     """The document that the row names. SwapLost when it was trimmed because the pointer has moved on since."""
     try:
-        return await places.document(ctx, home, row)
+        return await tabulars.table_document(ctx, home, row)
     except NotFound:
         now = await ctx.store.tabular_by_id(row.tabular_id)
         if now is None or now.metadata_location == row.metadata_location:
@@ -301,7 +299,7 @@ async def _first_version(
 
 
 def _already_there(row: Tabular) -> CommitFailed | AlreadyExists:
-    return CommitFailed.requirement("table already exists") if row.kind == "table" else places.taken(row, "table")
+    return CommitFailed.requirement("table already exists") if row.kind == "table" else tabulars.taken(row, "table")
 
 
 async def first_draft(
@@ -317,7 +315,7 @@ async def _new_table(
 ) -> Draft:
     metadata = folded.metadata
     uuid = metadata.table_uuid or ctx.ids.uuid4()
-    file = drafts.next_file(ctx, home, metadata, None)
+    file = versions.next_file(ctx, home, metadata, None)
     pen = scribe(ctx, caller, home, namespace.levels, name, uuid)
     return Draft(
         kind="table",
@@ -343,7 +341,7 @@ async def _next_version(
     ctx: Context, caller: Caller, home: Warehouse, row: Tabular, base: TableMetadata, folded: _Folded
 ) -> Draft:
     metadata = folded.metadata
-    file = drafts.next_file(ctx, home, metadata, row.metadata_location)
+    file = versions.next_file(ctx, home, metadata, row.metadata_location)
     pen = scribe(ctx, caller, home, row.namespace, row.name, row.uuid)
     changed = metadata.schema != base.schema
     return Draft(

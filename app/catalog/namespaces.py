@@ -1,19 +1,18 @@
-"""Namespaces: nested, with properties, and dropped only when empty."""
+"""Namespaces: nested, with properties that hold for everything below, and dropped only when empty."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from app.catalog import commit_point, locations, pages, warehouses
+from app.catalog import commit_point, locations, results, warehouses
 from app.catalog.context import Caller, Context
 from app.catalog.idempotency import Key, Outcome, idempotent, nothing
-from app.catalog.pages import EVERYTHING, PageRequest
-from app.catalog.results import Listed, NamespaceView, PropertiesResult
+from app.catalog.results import EVERYTHING, Listed, NamespaceView, PageRequest, PropertiesResult
 from app.errors import BadRequest, NoSuchNamespace, Unprocessable
 from app.evolution.engine.policy import misspelt
 from app.iceberg import names
-from app.ports import CreateNamespace, DropNamespace, Levels, Namespace, UpdateNamespace, Warehouse
+from app.ports import CreateNamespace, DropNamespace, Levels, Namespace, Tabular, UpdateNamespace, Warehouse
 
 MOST_PROPERTIES: Final = 1_000
 """Properties that a namespace may have."""
@@ -28,7 +27,7 @@ async def list_namespaces(
     home = await warehouses.warehouse(ctx, warehouse)
     if parent:
         await existing(ctx, home, parent)
-    return await pages.listed(
+    return await results.listed(
         ctx.limits,
         page,
         ("namespaces", home.name, parent),
@@ -163,3 +162,27 @@ def _check_location(ctx: Context, warehouse: Warehouse, properties: Mapping[str,
     wanted = properties.get(locations.LOCATION)
     if wanted:
         locations.check(ctx, warehouse, wanted, "namespace location")
+
+
+Heritage = tuple[Mapping[str, str], ...]
+"""Properties of namespaces, the nearest first."""
+
+
+async def namespace_properties(ctx: Context, warehouse: str, levels: Levels, own: Mapping[str, str]) -> Heritage:
+    """`own`, the properties of the namespace `levels`, and those of each one above it, for which it takes a read."""
+    found = [own]
+    for depth in range(len(levels) - 1, 0, -1):
+        above = await ctx.store.namespace(warehouse, levels[:depth])
+        if above is not None:
+            found.append(above.properties)
+    return tuple(found)
+
+
+async def heritage_of(ctx: Context, row: Tabular) -> Heritage:
+    """The properties of the namespaces that a table or view lies in."""
+    return await namespace_properties(ctx, row.warehouse, row.namespace, row.namespace_properties)
+
+
+def nearest(heritage: Heritage, name: str) -> str | None:
+    """The value of a property in the nearest namespace that has it."""
+    return next((properties[name] for properties in heritage if name in properties), None)

@@ -14,7 +14,7 @@ from typing import Any
 from app.catalog import schema_history
 from app.catalog.commits import PlannedUpdates
 from app.catalog.context import Context
-from app.catalog.inheritance import Heritage, nearest
+from app.catalog.namespaces import Heritage, nearest
 from app.errors import BadRequest, CommitFailed
 from app.evolution.editing.edit import Touch, missing
 from app.evolution.editing.operations import Operation, Rename

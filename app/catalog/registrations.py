@@ -8,22 +8,20 @@ from dataclasses import replace
 from app.catalog import (
     commit_point,
     commits,
-    drafts,
     idempotency,
     judgement,
     locations,
     namespaces,
-    places,
     tabulars,
     versions,
 )
 from app.catalog.context import Caller, Context
-from app.catalog.drafts import Draft
 from app.catalog.idempotency import Key, Outcome, idempotent
 from app.catalog.journal import scribe
 from app.catalog.judgement import Scope
 from app.catalog.metadata_cache import CachedMetadata, Form, read_afresh, table_text
 from app.catalog.results import Committed, LoadedTable
+from app.catalog.versions import Draft
 from app.errors import AlreadyExists, IcekeelError, SpecError
 from app.iceberg import names
 from app.iceberg.table import TableMetadata, parse_table_metadata, verify_table_metadata
@@ -64,9 +62,9 @@ async def register_table(
     async def attempt() -> LoadedTable:
         draft = await _registration(ctx, caller, home, levels, name, metadata_location, overwrite)
         try:
-            await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
+            await versions.publish(ctx, home, [draft], key, versions.outcome(draft))
         except AlreadyExists as refusal:
-            raise await places.now_taken(ctx, home, levels, name, "table", refusal) from None
+            raise await tabulars.now_taken(ctx, home, levels, name, "table", refusal) from None
         return versions.loaded(home, versions.of(draft), draft.findings)
 
     return await commit_point.swap(ctx, home, [(levels, name)], attempt)
@@ -86,8 +84,8 @@ async def unregister_table(
     """
 
     async def attempt() -> Committed:
-        row = await places.table(ctx, home, levels, name)
-        document = await places.document(ctx, home, row)
+        row = await tabulars.table(ctx, home, levels, name)
+        document = await tabulars.table_document(ctx, home, row)
         await tabulars.remove(ctx, caller, home, row, key, {"file": row.metadata_location})
         return versions.committed(home, versions.Version(row.metadata_location, document.text))
 
@@ -101,7 +99,7 @@ async def _registration(
     await namespaces.existing(ctx, home, levels)
     row = await ctx.store.tabular(home.name, levels, name)
     if row is not None and not (overwrite and row.kind == "table"):
-        raise places.taken(row, "table")
+        raise tabulars.taken(row, "table")
     locations.check(ctx, home, file, "metadata location")
     document = await read_afresh(ctx.objects.of(home), file, ctx.limits.document_bytes, _WHOLE, foreign=True)
     metadata = document.metadata
@@ -109,7 +107,7 @@ async def _registration(
     uuid = metadata.table_uuid or (ctx.ids.uuid4() if row is None else row.uuid)
     if row is not None and row.uuid.lower() != uuid.lower():
         raise AlreadyExists(
-            f"{places.taken(row, 'table').message} and is another table: uuid {row.uuid}, not {uuid}. Drop it first."
+            f"{tabulars.taken(row, 'table').message} and is another table: uuid {row.uuid}, not {uuid}. Drop it first."
         )
     await _warn_of_overlap(ctx, home, name, metadata.location, row)
     before = None if row is None else await _before(ctx, home, row)
@@ -174,7 +172,7 @@ async def _findings(ctx: Context, row: Tabular, before: TableMetadata, after: Ta
 async def _before(ctx: Context, home: Warehouse, row: Tabular) -> TableMetadata | None:
     """The version that an overwrite replaces, for the journal; None when it cannot be read, which overwriting cures."""
     try:
-        return (await places.document(ctx, home, row)).metadata
+        return (await tabulars.table_document(ctx, home, row)).metadata
     except IcekeelError:
         return None
 

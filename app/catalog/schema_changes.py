@@ -12,22 +12,22 @@ from typing import Any
 from app.catalog import (
     commits,
     idempotency,
-    inheritance,
     judgement,
     locations,
-    places,
+    namespaces,
+    tabulars,
     versions,
     warehouses,
     weights,
 )
 from app.catalog.context import Caller, Context
-from app.catalog.drafts import Draft
 from app.catalog.dry_run import DryRun, dry_run
 from app.catalog.idempotency import Key, Outcome, idempotent
 from app.catalog.judgement import Scope
 from app.catalog.metadata_cache import CachedMetadata, aside
 from app.catalog.rebasing import OperationsDrifted, Rebase, SchemaChange, what_happened
 from app.catalog.results import Committed
+from app.catalog.versions import Draft
 from app.errors import BadRequest, CommitFailed
 from app.evolution.editing.operations import Operation
 from app.evolution.editing.plan import Plan, plan
@@ -129,7 +129,7 @@ async def apply_change(
     try:
         (draft,) = await commits.land(ctx, caller, home, (change,), key, _outcome)
     except OperationsDrifted as drifted:
-        raise await what_happened(ctx, await places.table(ctx, home, levels, name), drifted) from None
+        raise await what_happened(ctx, await tabulars.table(ctx, home, levels, name), drifted) from None
     return Applied(versions.committed(home, versions.of(draft), draft.findings), _record(draft))
 
 
@@ -146,8 +146,8 @@ async def _present(
     ctx: Context, warehouse: str, levels: Levels, name: str
 ) -> tuple[Warehouse, Tabular, CachedMetadata[TableMetadata]]:
     home = await warehouses.warehouse(ctx, warehouse)
-    row = await places.table(ctx, home, levels, name)
-    return home, row, await places.document(ctx, home, row)
+    row = await tabulars.table(ctx, home, levels, name)
+    return home, row, await tabulars.table_document(ctx, home, row)
 
 
 async def _dry_run(
@@ -189,7 +189,7 @@ async def _laggards(ctx: Context, row: Tabular) -> tuple[Laggard, ...]:
 
 
 async def _planned(ctx: Context, row: Tabular, wish: SchemaChange, base: TableMetadata) -> Plan:
-    heritage = await inheritance.of(ctx, row)
+    heritage = await namespaces.heritage_of(ctx, row)
     try:
         return await aside(weights.of_plan(wish.operations, base.schema), Rebase(wish).plan_on, base, heritage)
     except OperationsDrifted as drifted:

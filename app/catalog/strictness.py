@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.catalog import commit_point, judgement, namespaces, places, warehouses
+from app.catalog import commit_point, judgement, namespaces, tabulars, warehouses
 from app.catalog.context import Caller, Context
 from app.catalog.idempotency import Key
 from app.catalog.journal import scribe
@@ -30,8 +30,8 @@ class Strictness:
 async def table_policy(ctx: Context, warehouse: str, levels: Levels, name: str) -> tuple[Strictness, ...]:
     """Every live rule with the severity that the table's next commit meets. NoSuchTable."""
     home = await warehouses.warehouse(ctx, warehouse)
-    row = await places.table(ctx, home, levels, name)
-    document = await places.document(ctx, home, row)
+    row = await tabulars.table(ctx, home, levels, name)
+    document = await tabulars.table_document(ctx, home, row)
     policy = await judgement.policy(ctx, Scope.of(row), None, document.metadata)
     settings = judgement.nearest_last(await ctx.store.policy(home.name, levels, row.uuid))
     return tuple(
@@ -70,7 +70,7 @@ async def set_policy(
         await namespaces.existing(ctx, home, levels)
         uuid = None
     else:
-        uuid = (await places.table(ctx, home, levels, name)).uuid
+        uuid = (await tabulars.table(ctx, home, levels, name)).uuid
     pen = scribe(ctx, caller, home, levels, name or "", uuid or "")
     setting = SetPolicy(
         warehouse=home.name,
@@ -108,7 +108,7 @@ async def grant_waiver(
     if not 0 < lifetime_ms <= ctx.limits.waiver_lifetime_max_ms:
         days = ctx.limits.waiver_lifetime_max_ms // 86_400_000
         raise BadRequest(f"Invalid waiver: it must expire within {days} days")
-    row = await places.table(ctx, home, levels, name)
+    row = await tabulars.table(ctx, home, levels, name)
     now = ctx.clock.now_ms()
     waiver = Waiver(
         waiver_id=ctx.ids.uuid4(),
@@ -127,7 +127,7 @@ async def grant_waiver(
 async def list_waivers(ctx: Context, warehouse: str, levels: Levels, name: str) -> tuple[Waiver, ...]:
     """The table's waivers, used and expired ones included. NoSuchTable."""
     home = await warehouses.warehouse(ctx, warehouse)
-    row = await places.table(ctx, home, levels, name)
+    row = await tabulars.table(ctx, home, levels, name)
     return await ctx.store.waivers(row.uuid)
 
 
@@ -136,7 +136,7 @@ async def revoke_waiver(
 ) -> None:
     """Take an unused waiver back. NotFound when the table has no such waiver; BadRequest when it was used."""
     home = await warehouses.fresh_warehouse(ctx, warehouse)
-    row = await places.table(ctx, home, levels, name)
+    row = await tabulars.table(ctx, home, levels, name)
     waiver = next((w for w in await ctx.store.waivers(row.uuid) if w.waiver_id == waiver_id), None)
     if waiver is None:
         raise NotFound(f"No such waiver: {waiver_id}")

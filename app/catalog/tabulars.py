@@ -1,15 +1,28 @@
-"""What tables and views share: the end of a name, and its change."""
+"""What tables and views share: who has a name, the document behind it, dropping and renaming. What only one of them
+does stands in its own file."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.catalog import commit_point, places
+from app.catalog import commit_point, namespaces
 from app.catalog.context import Caller, Context
 from app.catalog.idempotency import Key, Outcome
 from app.catalog.journal import scribe
-from app.errors import CorruptMetadata, NotFound, ValidationFailed, dotted
+from app.catalog.metadata_cache import CachedMetadata
+from app.errors import (
+    AlreadyExists,
+    CorruptMetadata,
+    NoSuchTable,
+    NoSuchView,
+    NotFound,
+    UuidInUse,
+    ValidationFailed,
+    dotted,
+)
 from app.iceberg import names
+from app.iceberg.table import TableMetadata
+from app.iceberg.view import ViewMetadata
 from app.metadata.properties import GC_ENABLED, may_delete
 from app.ports import (
     AddPurgeJob,
@@ -17,6 +30,8 @@ from app.ports import (
     DropTabular,
     Kind,
     Levels,
+    Namespace,
+    Pointer,
     RenameTabular,
     Tabular,
     Warehouse,
@@ -24,9 +39,76 @@ from app.ports import (
 )
 
 
+async def table(ctx: Context, warehouse: Warehouse, levels: Levels, name: str) -> Tabular:
+    """The table of that name. NoSuchTable even when the namespace is missing: engines probe `ns.table.files` so."""
+    row = await ctx.store.tabular(warehouse.name, levels, name)
+    if row is None or row.kind != "table":
+        raise NoSuchTable.named(levels, name)
+    return row
+
+
+async def table_pointer(ctx: Context, warehouse: Warehouse, levels: Levels, name: str) -> Pointer:
+    """Where the table of that name points; NoSuchTable as in `table`."""
+    found = await ctx.store.pointer(warehouse.name, levels, name)
+    if found is None or found.kind != "table":
+        raise NoSuchTable.named(levels, name)
+    return found
+
+
+async def view(ctx: Context, warehouse: Warehouse, levels: Levels, name: str) -> Tabular:
+    """The view of that name; NoSuchView."""
+    row = await ctx.store.tabular(warehouse.name, levels, name)
+    if row is None or row.kind != "view":
+        raise NoSuchView.named(levels, name)
+    return row
+
+
+async def table_document(ctx: Context, warehouse: Warehouse, row: Tabular | Pointer) -> CachedMetadata[TableMetadata]:
+    """The document that a table's row names. NotFound when the file has vanished, CorruptMetadata."""
+    return await ctx.caches.documents.table(
+        ctx.objects.of(warehouse), row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
+    )
+
+
+async def view_document(ctx: Context, warehouse: Warehouse, row: Tabular) -> CachedMetadata[ViewMetadata]:
+    """The document that a view's row names; failures as in `table_document`."""
+    return await ctx.caches.documents.view(
+        ctx.objects.of(warehouse), row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
+    )
+
+
+async def vacancy(ctx: Context, warehouse: Warehouse, levels: Levels, name: str, kind: Kind) -> Namespace:
+    """The namespace in which `name` is free for a new table or view. BadRequest, NoSuchNamespace, AlreadyExists."""
+    names.validate_name(name)
+    namespace = await namespaces.existing(ctx, warehouse, levels)
+    row = await ctx.store.tabular(warehouse.name, levels, name)
+    if row is not None:
+        raise taken(row, kind)
+    return namespace
+
+
+def taken(row: Tabular, kind: Kind) -> AlreadyExists:
+    """The refusal of a new table or view (`kind`) whose name `row` has."""
+    if row.kind != kind:
+        return AlreadyExists.same_name(row.kind, row.namespace, row.name)
+    known = AlreadyExists.table if kind == "table" else AlreadyExists.view
+    return known(row.namespace, row.name)
+
+
+async def now_taken(
+    ctx: Context, warehouse: Warehouse, levels: Levels, name: str, kind: Kind, refusal: AlreadyExists
+) -> AlreadyExists:
+    """The refusal of a newcomer that lost the race for `name` inside the store; one over a uuid stays as it is."""
+    if isinstance(refusal, UuidInUse):
+        return refusal
+    row = await ctx.store.tabular(warehouse.name, levels, name)
+    known = AlreadyExists.table if kind == "table" else AlreadyExists.view
+    return known(levels, name) if row is None else taken(row, kind)
+
+
 async def find(ctx: Context, warehouse: Warehouse, kind: Kind, levels: Levels, name: str) -> Tabular:
     """The table or view of that name; NoSuchTable or NoSuchView."""
-    return await (places.table if kind == "table" else places.view)(ctx, warehouse, levels, name)
+    return await (table if kind == "table" else view)(ctx, warehouse, levels, name)
 
 
 async def drop(
@@ -106,7 +188,7 @@ async def rename(
 async def _check_purge(ctx: Context, warehouse: Warehouse, row: Tabular) -> None:
     """A file that cannot be read forbids nothing: else a damaged table could never be purged."""
     try:
-        document = await places.document(ctx, warehouse, row)
+        document = await table_document(ctx, warehouse, row)
     except (NotFound, CorruptMetadata):
         return
     if not may_delete(document.metadata.properties):

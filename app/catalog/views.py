@@ -7,25 +7,21 @@ from dataclasses import dataclass, field
 
 from app.catalog import (
     commit_point,
-    drafts,
     locations,
     namespaces,
-    pages,
-    places,
+    results,
+    storage,
     tabulars,
     versions,
     warehouses,
     weights,
 )
-from app.catalog.config import view_config
 from app.catalog.context import Caller, Context
-from app.catalog.drafts import Draft
 from app.catalog.idempotency import Key, Outcome, idempotent, nothing
 from app.catalog.journal import scribe
 from app.catalog.metadata_cache import VIEW, CachedMetadata, aside, read_afresh
-from app.catalog.pages import EVERYTHING, PageRequest
-from app.catalog.results import Listed, LoadedView
-from app.catalog.versions import Version
+from app.catalog.results import EVERYTHING, Listed, LoadedView, PageRequest
+from app.catalog.versions import Draft, Version
 from app.errors import AlreadyExists, NotFound, ObjectMissing
 from app.iceberg import location as spec_location
 from app.iceberg.requirement import ViewRequirement
@@ -52,7 +48,7 @@ async def list_views(ctx: Context, warehouse: str, levels: Levels, page: PageReq
     """Names of the views in a namespace. NoSuchNamespace."""
     home = await warehouses.warehouse(ctx, warehouse)
     await namespaces.existing(ctx, home, levels)
-    return await pages.listed(
+    return await results.listed(
         ctx.limits,
         page,
         ("views", home.name, levels),
@@ -61,7 +57,7 @@ async def list_views(ctx: Context, warehouse: str, levels: Levels, page: PageReq
 
 
 def _loaded(warehouse: Warehouse, version: Version) -> LoadedView:
-    return LoadedView(version.file, version.text, view_config(warehouse))
+    return LoadedView(version.file, version.text, storage.told(warehouse))
 
 
 async def _again(ctx: Context, home: Warehouse, outcome: Outcome, levels: Levels, name: str, *_: object) -> LoadedView:
@@ -79,9 +75,9 @@ async def create_view(
     ctx: Context, caller: Caller, home: Warehouse, key: Key, levels: Levels, request: ViewRequest
 ) -> LoadedView:
     """NoSuchNamespace, AlreadyExists (a view or table), BadRequest for a definition or location that is not legal."""
-    namespace = await places.vacancy(ctx, home, levels, request.name, "view")
+    namespace = await tabulars.vacancy(ctx, home, levels, request.name, "view")
     metadata = await _new_metadata(ctx, home, namespace, request)
-    file = drafts.next_file(ctx, home, metadata, None)
+    file = versions.next_file(ctx, home, metadata, None)
     roots = await locations.roots(ctx, home, metadata.location, metadata.properties)
     draft = _draft(ctx, caller, home, (levels, request.name), None, file, _rendered(metadata), roots)
     return await _publish_new(ctx, home, draft, key)
@@ -90,19 +86,19 @@ async def create_view(
 async def load_view(ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str) -> LoadedView:
     """NoSuchView, also for a missing namespace; NotFound when the metadata file has vanished."""
     home = await warehouses.warehouse(ctx, warehouse)
-    row = await places.view(ctx, home, levels, name)
+    row = await tabulars.view(ctx, home, levels, name)
     file = row.metadata_location
     if ctx.objects.of(home).vanished(file):
         ctx.caches.documents.forget(file)
         raise NotFound(ObjectMissing(file).message, location=file)
-    document = await places.view_document(ctx, home, row)
+    document = await tabulars.view_document(ctx, home, row)
     ctx.caches.usage.saw(row.uuid, caller.client, caller.client_version, "load", ctx.clock.now_ms())
-    return LoadedView(file, document.text, view_config(home))
+    return LoadedView(file, document.text, storage.told(home))
 
 
 async def view_exists(ctx: Context, warehouse: str, levels: Levels, name: str) -> None:
     """NoSuchView unless it exists; the document is not read."""
-    await places.view(ctx, await warehouses.warehouse(ctx, warehouse), levels, name)
+    await tabulars.view(ctx, await warehouses.warehouse(ctx, warehouse), levels, name)
 
 
 @idempotent(_again)
@@ -123,7 +119,7 @@ async def replace_view(
 
     async def attempt() -> LoadedView:
         draft = await _next_version(ctx, caller, home, levels, name, requirements, updates)
-        await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
+        await versions.publish(ctx, home, [draft], key, versions.outcome(draft))
         ctx.caches.usage.saw(draft.uuid, caller.client, caller.client_version, "commit", ctx.clock.now_ms())
         return _loaded(home, versions.of(draft))
 
@@ -152,7 +148,7 @@ async def register_view(
 
     NoSuchNamespace, AlreadyExists (a view or table); BadRequest for a file that is no view; NotFound for no file.
     """
-    await places.vacancy(ctx, home, levels, name, "view")
+    await tabulars.vacancy(ctx, home, levels, name, "view")
     locations.check(ctx, home, metadata_location, "metadata location")
     document = await read_afresh(ctx.objects.of(home), metadata_location, ctx.limits.document_bytes, VIEW, foreign=True)
     locations.check(ctx, home, document.metadata.location, "view location in the metadata file")
@@ -165,9 +161,9 @@ async def register_view(
 
 async def _publish_new(ctx: Context, home: Warehouse, draft: Draft, key: Key) -> LoadedView:
     try:
-        await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
+        await versions.publish(ctx, home, [draft], key, versions.outcome(draft))
     except AlreadyExists as refusal:
-        raise await places.now_taken(ctx, home, draft.levels, draft.name, "view", refusal) from None
+        raise await tabulars.now_taken(ctx, home, draft.levels, draft.name, "view", refusal) from None
     return _loaded(home, versions.of(draft))
 
 
@@ -193,8 +189,8 @@ async def _next_version(
     requirements: Sequence[ViewRequirement],
     updates: Sequence[ViewUpdate],
 ) -> Draft:
-    row = await places.view(ctx, home, levels, name)
-    document = await places.view_document(ctx, home, row)
+    row = await tabulars.view(ctx, home, levels, name)
+    document = await tabulars.view_document(ctx, home, row)
     base = document.metadata
     commit_requirements.check_view(tuple(requirements), base)
     applied = await aside(weights.of_updates(updates), commit_views.apply, base, tuple(updates), ctx.clock.now_ms())
@@ -205,7 +201,7 @@ async def _next_version(
     if metadata.location != base.location:
         await locations.check_requested(ctx, home, levels, metadata.location, "view location")
     await locations.check_introduced(ctx, home, levels, base.properties, metadata.properties)
-    file = drafts.next_file(ctx, home, metadata, row.metadata_location)
+    file = versions.next_file(ctx, home, metadata, row.metadata_location)
     places_kept = (base.location, locations.paths(base.properties))
     moved = (metadata.location, locations.paths(metadata.properties)) != places_kept
     roots = await locations.roots(ctx, home, metadata.location, metadata.properties) if moved else None

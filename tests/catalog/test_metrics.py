@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.catalog import metrics
+from app.catalog import tables
 from app.catalog.usage import MAX_REPORTS, Usage
 from app.errors import NoSuchTable
 from app.events import Created
@@ -24,7 +24,7 @@ def shop(world: World) -> World:
 
 
 def report(world: World, body: dict[str, Any], name: str = "t") -> None:
-    world.run(metrics.report_metrics(world.ctx, ALICE, HOME, NS, name, body))
+    world.run(tables.report_metrics(world.ctx, ALICE, HOME, NS, name, body))
 
 
 def kept(world: World) -> list[str]:
