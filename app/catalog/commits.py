@@ -25,7 +25,7 @@ from app.catalog import (
 )
 from app.catalog.context import Caller, Context
 from app.catalog.idempotency import Key, Outcome, idempotent, nothing
-from app.catalog.journal import scribe
+from app.catalog.journal import journal_writer
 from app.catalog.judgement import Scope
 from app.catalog.metadata_cache import CachedMetadata, aside, table_text
 from app.catalog.namespaces import Heritage
@@ -88,17 +88,17 @@ class TableChange:
 
 
 async def _committed_again(
-    ctx: Context, home: Warehouse, outcome: Outcome, levels: Levels, name: str, *_: object
+    ctx: Context, warehouse: Warehouse, outcome: Outcome, levels: Levels, name: str, *_: object
 ) -> Committed:
-    version = await versions.recorded(ctx, home, levels, name, outcome)
-    return versions.committed(home, version, idempotency.findings_of(outcome))
+    version = await versions.recorded(ctx, warehouse, levels, name, outcome)
+    return versions.committed(warehouse, version, idempotency.findings_of(outcome))
 
 
 @idempotent(_committed_again)
 async def commit_table(
     ctx: Context,
     caller: Caller,
-    home: Warehouse,
+    warehouse: Warehouse,
     key: Key,
     levels: Levels,
     name: str,
@@ -111,13 +111,13 @@ async def commit_table(
     CommitStateUnknown only when the change may have happened.
     """
     change = TableChange(levels, name, tuple(requirements), tuple(updates))
-    (draft,) = await land(ctx, caller, home, (change,), key, lambda made: versions.outcome(made[0]))
-    return versions.committed(home, versions.of(draft), draft.findings)
+    (draft,) = await land(ctx, caller, warehouse, (change,), key, lambda made: versions.outcome(made[0]))
+    return versions.committed(warehouse, versions.of(draft), draft.findings)
 
 
 @idempotent(nothing)
 async def commit_transaction(
-    ctx: Context, caller: Caller, home: Warehouse, key: Key, changes: Sequence[TableChange]
+    ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, changes: Sequence[TableChange]
 ) -> None:
     """Commit to any number of tables, all or none; staged creates may be among them.
 
@@ -127,7 +127,7 @@ async def commit_transaction(
     """
     if not changes:
         raise BadRequest("Invalid transaction: no table changes")
-    await land(ctx, caller, home, changes, key, lambda _: {})
+    await land(ctx, caller, warehouse, changes, key, lambda _: {})
 
 
 def columns_of(metadata: TableMetadata, schema_changed_at_ms: int | None) -> Columns:
@@ -145,7 +145,7 @@ def columns_of(metadata: TableMetadata, schema_changed_at_ms: int | None) -> Col
 async def land(
     ctx: Context,
     caller: Caller,
-    home: Warehouse,
+    warehouse: Warehouse,
     changes: Sequence[TableChange],
     key: Key,
     outcome: Callable[[Sequence[Draft]], Outcome],
@@ -154,19 +154,19 @@ async def land(
     grouped = _by_table(changes)
 
     async def attempt() -> list[Draft]:
-        made = [await _draft(ctx, caller, home, entries) for entries in grouped.values()]
-        await _publish(ctx, home, made, key, outcome(made))
+        made = [await _draft(ctx, caller, warehouse, entries) for entries in grouped.values()]
+        await _publish(ctx, warehouse, made, key, outcome(made))
         return made
 
-    made = await commit_point.swap(ctx, home, grouped, attempt)
-    _afterwards(ctx, caller, home, made)
+    made = await commit_point.swap(ctx, warehouse, grouped, attempt)
+    _afterwards(ctx, caller, warehouse, made)
     return made
 
 
-async def _publish(ctx: Context, home: Warehouse, made: Sequence[Draft], key: Key, outcome: Outcome) -> None:
+async def _publish(ctx: Context, warehouse: Warehouse, made: Sequence[Draft], key: Key, outcome: Outcome) -> None:
     """Publish the drafts. A name that was taken meanwhile is a lost swap: the next draft sees by what, and says so."""
     try:
-        await versions.publish(ctx, home, made, key, outcome)
+        await versions.publish(ctx, warehouse, made, key, outcome)
     except UuidInUse:
         raise
     except AlreadyExists:
@@ -180,29 +180,29 @@ def _by_table(changes: Sequence[TableChange]) -> dict[tuple[Levels, str], list[T
     return grouped
 
 
-async def _draft(ctx: Context, caller: Caller, home: Warehouse, entries: Sequence[TableChange]) -> Draft:
+async def _draft(ctx: Context, caller: Caller, warehouse: Warehouse, entries: Sequence[TableChange]) -> Draft:
     """The next version of one table, judged and complete, or the refusal."""
     levels, name = entries[0].levels, entries[0].name
-    row = await ctx.store.tabular(home.name, levels, name)
+    row = await ctx.store.tabular(warehouse.name, levels, name)
     creating = [commit_requirements.is_create(entry.requirements) for entry in entries]
     if creating[0]:
-        return await _first_version(ctx, caller, home, entries, row)
+        return await _first_version(ctx, caller, warehouse, entries, row)
     if row is None or row.kind != "table":
         raise NoSuchTable.named(levels, name)
-    document = await _base(ctx, home, row)
+    document = await _base(ctx, warehouse, row)
     base = document.metadata
     planned = any(entry.plan is not None for entry in entries)
     heritage = await namespaces.heritage_of(ctx, row) if planned else ()
-    folded = await _folded(ctx, home, Scope.of(row), entries, base, row.metadata_location, heritage)
+    folded = await _folded(ctx, warehouse, Scope.of(row), entries, base, row.metadata_location, heritage)
     if folded.metadata is base:
         return _unchanged(row, document, folded.record)
-    return await _next_version(ctx, caller, home, row, base, folded)
+    return await _next_version(ctx, caller, warehouse, row, base, folded)
 
 
-async def _base(ctx: Context, home: Warehouse, row: Tabular) -> CachedMetadata[TableMetadata]:
+async def _base(ctx: Context, warehouse: Warehouse, row: Tabular) -> CachedMetadata[TableMetadata]:
     """The document that the row names. SwapLost when it was trimmed because the pointer has moved on since."""
     try:
-        return await tabulars.table_document(ctx, home, row)
+        return await tabulars.table_document(ctx, warehouse, row)
     except NotFound:
         now = await ctx.store.tabular_by_id(row.tabular_id)
         if now is None or now.metadata_location == row.metadata_location:
@@ -223,7 +223,7 @@ class _Folded:
 
 async def _folded(
     ctx: Context,
-    home: Warehouse,
+    warehouse: Warehouse,
     scope: Scope,
     entries: Sequence[TableChange],
     base: TableMetadata | None,
@@ -246,7 +246,7 @@ async def _folded(
         record.update(told)
         if not applied.changed:
             continue
-        verdict = await _admitted(ctx, home, scope, state, applied.metadata, waivers)
+        verdict = await _admitted(ctx, warehouse, scope, state, applied.metadata, waivers)
         # Only the base is a file: states between two entries are never written, and no log may name them.
         state, logged = applied.metadata, None
         findings += verdict.findings
@@ -258,7 +258,7 @@ async def _folded(
 
 async def _admitted(
     ctx: Context,
-    home: Warehouse,
+    warehouse: Warehouse,
     scope: Scope,
     before: TableMetadata | None,
     after: TableMetadata,
@@ -266,9 +266,9 @@ async def _admitted(
 ) -> Verdict:
     """Locations that the step brings in are checked, and the step is judged; `spent` waivers count no more."""
     if before is None or after.location != before.location:
-        await locations.check_requested(ctx, home, scope.levels, after.location, "table location")
+        await locations.check_requested(ctx, warehouse, scope.levels, after.location, "table location")
     known = {} if before is None else before.properties
-    await locations.check_introduced(ctx, home, scope.levels, known, after.properties)
+    await locations.check_introduced(ctx, warehouse, scope.levels, known, after.properties)
     return await judgement.accepted(ctx, scope, before, after, spent)
 
 
@@ -286,16 +286,16 @@ def _applied(
 
 
 async def _first_version(
-    ctx: Context, caller: Caller, home: Warehouse, entries: Sequence[TableChange], row: Tabular | None
+    ctx: Context, caller: Caller, warehouse: Warehouse, entries: Sequence[TableChange], row: Tabular | None
 ) -> Draft:
     """Complete a staged create: the client's own uuid, ids and location, built from nothing."""
     levels, name = entries[0].levels, entries[0].name
     if row is not None:
         raise _already_there(row)
     names.validate_name(name)
-    namespace = await namespaces.existing(ctx, home, levels)
-    folded = await _folded(ctx, home, Scope.inside(namespace), entries, None, None)
-    return await _new_table(ctx, caller, home, namespace, name, folded)
+    namespace = await namespaces.existing(ctx, warehouse, levels)
+    folded = await _folded(ctx, warehouse, Scope.inside(namespace), entries, None, None)
+    return await _new_table(ctx, caller, warehouse, namespace, name, folded)
 
 
 def _already_there(row: Tabular) -> CommitFailed | AlreadyExists:
@@ -303,20 +303,20 @@ def _already_there(row: Tabular) -> CommitFailed | AlreadyExists:
 
 
 async def first_draft(
-    ctx: Context, caller: Caller, home: Warehouse, namespace: Namespace, name: str, metadata: TableMetadata
+    ctx: Context, caller: Caller, warehouse: Warehouse, namespace: Namespace, name: str, metadata: TableMetadata
 ) -> Draft:
     """The first version of a new table, judged, with its locations checked."""
-    verdict = await _admitted(ctx, home, Scope.inside(namespace), None, metadata)
-    return await _new_table(ctx, caller, home, namespace, name, _Folded(metadata, verdict.findings))
+    verdict = await _admitted(ctx, warehouse, Scope.inside(namespace), None, metadata)
+    return await _new_table(ctx, caller, warehouse, namespace, name, _Folded(metadata, verdict.findings))
 
 
 async def _new_table(
-    ctx: Context, caller: Caller, home: Warehouse, namespace: Namespace, name: str, folded: _Folded
+    ctx: Context, caller: Caller, warehouse: Warehouse, namespace: Namespace, name: str, folded: _Folded
 ) -> Draft:
     metadata = folded.metadata
     uuid = metadata.table_uuid or ctx.ids.uuid4()
-    file = versions.next_file(ctx, home, metadata, None)
-    pen = scribe(ctx, caller, home, namespace.levels, name, uuid)
+    file = versions.next_file(ctx, warehouse, metadata, None)
+    writer = journal_writer(ctx, caller, warehouse, namespace.levels, name, uuid)
     return Draft(
         kind="table",
         levels=namespace.levels,
@@ -326,23 +326,23 @@ async def _new_table(
         location=metadata.location,
         file=file,
         document=await rendered(metadata),
-        columns=columns_of(metadata, pen.at_ms),
+        columns=columns_of(metadata, writer.at_ms),
         exclusive=True,
-        roots=await locations.roots(ctx, home, metadata.location, metadata.properties),
+        roots=await locations.roots(ctx, warehouse, metadata.location, metadata.properties),
         events=(
-            pen.created("table", file),
-            *await aside(weights.of_step(None, metadata), pen.evolved, None, metadata, file, folded.findings),
+            writer.created("table", file),
+            *await aside(weights.of_step(None, metadata), writer.evolved, None, metadata, file, folded.findings),
         ),
         findings=folded.findings,
     )
 
 
 async def _next_version(
-    ctx: Context, caller: Caller, home: Warehouse, row: Tabular, base: TableMetadata, folded: _Folded
+    ctx: Context, caller: Caller, warehouse: Warehouse, row: Tabular, base: TableMetadata, folded: _Folded
 ) -> Draft:
     metadata = folded.metadata
-    file = versions.next_file(ctx, home, metadata, row.metadata_location)
-    pen = scribe(ctx, caller, home, row.namespace, row.name, row.uuid)
+    file = versions.next_file(ctx, warehouse, metadata, row.metadata_location)
+    writer = journal_writer(ctx, caller, warehouse, row.namespace, row.name, row.uuid)
     changed = metadata.schema != base.schema
     return Draft(
         kind="table",
@@ -353,13 +353,13 @@ async def _next_version(
         location=metadata.location,
         file=file,
         document=await rendered(metadata),
-        columns=columns_of(metadata, pen.at_ms if changed else row.columns.schema_changed_at_ms),
+        columns=columns_of(metadata, writer.at_ms if changed else row.columns.schema_changed_at_ms),
         exclusive=True,
-        roots=await _new_roots(ctx, home, base, metadata),
+        roots=await _new_roots(ctx, warehouse, base, metadata),
         keeps_roots=_left_files(base, metadata),
         events=(
-            *await aside(weights.of_step(base, metadata), pen.evolved, base, metadata, file, folded.findings),
-            *pen.waivers_used(folded.waivers, file),
+            *await aside(weights.of_step(base, metadata), writer.evolved, base, metadata, file, folded.findings),
+            *writer.waivers_used(folded.waivers, file),
         ),
         findings=folded.findings,
         waivers=folded.waivers,
@@ -369,12 +369,12 @@ async def _next_version(
 
 
 async def _new_roots(
-    ctx: Context, home: Warehouse, base: TableMetadata, metadata: TableMetadata
+    ctx: Context, warehouse: Warehouse, base: TableMetadata, metadata: TableMetadata
 ) -> tuple[str, ...] | None:
     """None while location and path properties are what they were."""
     if metadata.location == base.location and locations.paths(metadata.properties) == locations.paths(base.properties):
         return None
-    return await locations.roots(ctx, home, metadata.location, metadata.properties)
+    return await locations.roots(ctx, warehouse, metadata.location, metadata.properties)
 
 
 def _left_files(base: TableMetadata, metadata: TableMetadata) -> bool:
@@ -405,9 +405,9 @@ async def rendered(metadata: TableMetadata) -> CachedMetadata[TableMetadata]:
     return CachedMetadata(await aside(weight, table_text, metadata), metadata)
 
 
-def _afterwards(ctx: Context, caller: Caller, home: Warehouse, made: Sequence[Draft]) -> None:
+def _afterwards(ctx: Context, caller: Caller, warehouse: Warehouse, made: Sequence[Draft]) -> None:
     """What follows a commit that has happened: nothing here can change its answer."""
     for draft in made:
         ctx.caches.usage.saw(draft.uuid, caller.client, caller.client_version, "commit", ctx.clock.now_ms())
         if draft.expired:
-            ctx.caches.tasks.spawn(versions.trim(ctx, home, draft), "removal of expired metadata files")
+            ctx.caches.tasks.spawn(versions.trim(ctx, warehouse, draft), "removal of expired metadata files")

@@ -36,14 +36,14 @@ async def list_namespaces(
 
 
 async def _created_again(
-    ctx: Context, home: Warehouse, outcome: Outcome, levels: Levels, properties: Mapping[str, str]
+    ctx: Context, warehouse: Warehouse, outcome: Outcome, levels: Levels, properties: Mapping[str, str]
 ) -> NamespaceView:
-    return await load_namespace(ctx, home.name, levels)
+    return await load_namespace(ctx, warehouse.name, levels)
 
 
 @idempotent(_created_again)
 async def create_namespace(
-    ctx: Context, caller: Caller, home: Warehouse, key: Key, levels: Levels, properties: Mapping[str, str]
+    ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, levels: Levels, properties: Mapping[str, str]
 ) -> NamespaceView:
     """AlreadyExists; NoSuchNamespace when the parent is missing; BadRequest on a bad name or a foreign `location`."""
     if not levels:
@@ -51,11 +51,13 @@ async def create_namespace(
     names.validate_levels(levels)
     _check_amount(properties)
     _check_rules(properties)
-    if await ctx.store.namespace(home.name, levels) is None:
-        _check_location(ctx, home, properties)
-    op = CreateNamespace(warehouse=home.name, levels=levels, properties=dict(properties), now_ms=ctx.clock.now_ms())
-    created = Namespace(namespace_id=0, warehouse=home.name, levels=levels, properties=op.properties)
-    answer = await _shown(ctx, home, created)
+    if await ctx.store.namespace(warehouse.name, levels) is None:
+        _check_location(ctx, warehouse, properties)
+    op = CreateNamespace(
+        warehouse=warehouse.name, levels=levels, properties=dict(properties), now_ms=ctx.clock.now_ms()
+    )
+    created = Namespace(namespace_id=0, warehouse=warehouse.name, levels=levels, properties=op.properties)
+    answer = await _shown(ctx, warehouse, created)
     await commit_point.land(ctx, [op], key, {})
     return answer
 
@@ -73,7 +75,7 @@ async def namespace_exists(ctx: Context, warehouse: str, levels: Levels) -> None
 
 async def _updated_again(
     ctx: Context,
-    home: Warehouse,
+    warehouse: Warehouse,
     outcome: Outcome,
     levels: Levels,
     updates: Mapping[str, str],
@@ -86,20 +88,20 @@ async def _updated_again(
 async def update_properties(
     ctx: Context,
     caller: Caller,
-    home: Warehouse,
+    warehouse: Warehouse,
     key: Key,
     levels: Levels,
     updates: Mapping[str, str],
     removals: Sequence[str],
 ) -> PropertiesResult:
     """Set and remove properties. Unprocessable when one key is in both; NoSuchNamespace."""
-    before = await existing(ctx, home, levels)
+    before = await existing(ctx, warehouse, levels)
     both = sorted(set(updates) & set(removals))
     if both:
         raise Unprocessable(f"Invalid properties update: both set and removed: {', '.join(both)}")
     _check_rules(updates)
     if updates.get(locations.LOCATION) != before.properties.get(locations.LOCATION):
-        _check_location(ctx, home, updates)
+        _check_location(ctx, warehouse, updates)
     gone = tuple(dict.fromkeys(removals))
     if updates:
         out = frozenset(gone)
@@ -110,16 +112,16 @@ async def update_properties(
         missing=tuple(name for name in gone if name not in before.properties),
     )
     op = UpdateNamespace(
-        warehouse=home.name, levels=levels, updates=dict(updates), removals=gone, now_ms=ctx.clock.now_ms()
+        warehouse=warehouse.name, levels=levels, updates=dict(updates), removals=gone, now_ms=ctx.clock.now_ms()
     )
     await commit_point.land(ctx, [op], key, {"removed": result.removed, "missing": result.missing})
     return result
 
 
 @idempotent(nothing)
-async def drop_namespace(ctx: Context, caller: Caller, home: Warehouse, key: Key, levels: Levels) -> None:
+async def drop_namespace(ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, levels: Levels) -> None:
     """NoSuchNamespace; NamespaceNotEmpty when it holds tables, views or namespaces."""
-    await commit_point.land(ctx, [DropNamespace(warehouse=home.name, levels=levels)], key, {})
+    await commit_point.land(ctx, [DropNamespace(warehouse=warehouse.name, levels=levels)], key, {})
 
 
 async def existing(ctx: Context, warehouse: Warehouse, levels: Levels) -> Namespace:

@@ -87,9 +87,9 @@ async def collect(
     return report
 
 
-async def _look_through(ctx: Context, home: Warehouse, cutoff_ms: int, limit: int, report: Report) -> None:
-    objects = ctx.objects.of(home)
-    async for row in every_row(ctx, home.name):
+async def _look_through(ctx: Context, warehouse: Warehouse, cutoff_ms: int, limit: int, report: Report) -> None:
+    objects = ctx.objects.of(warehouse)
+    async for row in every_row(ctx, warehouse.name):
         report.tables += 1
         if len(report.garbage) >= limit:
             report.complete = False
@@ -98,7 +98,7 @@ async def _look_through(ctx: Context, home: Warehouse, cutoff_ms: int, limit: in
             await _of_table(ctx, objects, row, cutoff_ms, report)
         except IcekeelError as failure:
             report.kept.append((row.location, failure.message))
-    found = await first_versions(ctx, home, cutoff_ms, limit - len(report.garbage))
+    found = await first_versions(ctx, warehouse, cutoff_ms, limit - len(report.garbage))
     report.garbage += found.garbage
     report.kept += found.kept
     report.complete = report.complete and found.complete
@@ -193,11 +193,11 @@ class Found:
     complete: bool = True
 
 
-async def first_versions(ctx: Context, home: Warehouse, cutoff_ms: int, limit: int) -> Found:
+async def first_versions(ctx: Context, warehouse: Warehouse, cutoff_ms: int, limit: int) -> Found:
     """Walk the warehouse's folders down to the live tables and views; look into what is nobody's."""
-    objects, found = ctx.objects.of(home), Found()
+    objects, found = ctx.objects.of(warehouse), Found()
     live, above = await _claims(ctx)
-    pending = [home.location]
+    pending = [warehouse.location]
     while pending:
         for folder in (await objects.look(pending.pop())).folders:
             place = key_of(folder)

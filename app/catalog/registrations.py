@@ -17,7 +17,7 @@ from app.catalog import (
 )
 from app.catalog.context import Caller, Context
 from app.catalog.idempotency import Key, Outcome, idempotent
-from app.catalog.journal import scribe
+from app.catalog.journal import journal_writer
 from app.catalog.judgement import Scope
 from app.catalog.metadata_cache import CachedMetadata, Form, read_afresh, table_text
 from app.catalog.results import Committed, LoadedTable
@@ -32,17 +32,17 @@ log = logging.getLogger(__name__)
 
 
 async def _registered_again(
-    ctx: Context, home: Warehouse, outcome: Outcome, levels: Levels, name: str, *_: object, **__: object
+    ctx: Context, warehouse: Warehouse, outcome: Outcome, levels: Levels, name: str, *_: object, **__: object
 ) -> LoadedTable:
-    version = await versions.recorded(ctx, home, levels, name, outcome)
-    return versions.loaded(home, version, idempotency.findings_of(outcome))
+    version = await versions.recorded(ctx, warehouse, levels, name, outcome)
+    return versions.loaded(warehouse, version, idempotency.findings_of(outcome))
 
 
 @idempotent(_registered_again)
 async def register_table(
     ctx: Context,
     caller: Caller,
-    home: Warehouse,
+    warehouse: Warehouse,
     key: Key,
     levels: Levels,
     name: str,
@@ -60,23 +60,25 @@ async def register_table(
     """
 
     async def attempt() -> LoadedTable:
-        draft = await _registration(ctx, caller, home, levels, name, metadata_location, overwrite)
+        draft = await _registration(ctx, caller, warehouse, levels, name, metadata_location, overwrite)
         try:
-            await versions.publish(ctx, home, [draft], key, versions.outcome(draft))
+            await versions.publish(ctx, warehouse, [draft], key, versions.outcome(draft))
         except AlreadyExists as refusal:
-            raise await tabulars.now_taken(ctx, home, levels, name, "table", refusal) from None
-        return versions.loaded(home, versions.of(draft), draft.findings)
+            raise await tabulars.now_taken(ctx, warehouse, levels, name, "table", refusal) from None
+        return versions.loaded(warehouse, versions.of(draft), draft.findings)
 
-    return await commit_point.swap(ctx, home, [(levels, name)], attempt)
+    return await commit_point.swap(ctx, warehouse, [(levels, name)], attempt)
 
 
-async def _unregistered_again(ctx: Context, home: Warehouse, outcome: Outcome, levels: Levels, name: str) -> Committed:
-    return versions.committed(home, await versions.recorded(ctx, home, levels, name, outcome))
+async def _unregistered_again(
+    ctx: Context, warehouse: Warehouse, outcome: Outcome, levels: Levels, name: str
+) -> Committed:
+    return versions.committed(warehouse, await versions.recorded(ctx, warehouse, levels, name, outcome))
 
 
 @idempotent(_unregistered_again)
 async def unregister_table(
-    ctx: Context, caller: Caller, home: Warehouse, key: Key, levels: Levels, name: str
+    ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, levels: Levels, name: str
 ) -> Committed:
     """Forget the table and leave every file; answers its last version. Later commits here find no table.
 
@@ -84,37 +86,37 @@ async def unregister_table(
     """
 
     async def attempt() -> Committed:
-        row = await tabulars.table(ctx, home, levels, name)
-        document = await tabulars.table_document(ctx, home, row)
-        await tabulars.remove(ctx, caller, home, row, key, {"file": row.metadata_location})
-        return versions.committed(home, versions.Version(row.metadata_location, document.text))
+        row = await tabulars.table(ctx, warehouse, levels, name)
+        document = await tabulars.table_document(ctx, warehouse, row)
+        await tabulars.remove(ctx, caller, warehouse, row, key, {"file": row.metadata_location})
+        return versions.committed(warehouse, versions.Version(row.metadata_location, document.text))
 
-    return await commit_point.swap(ctx, home, [(levels, name)], attempt)
+    return await commit_point.swap(ctx, warehouse, [(levels, name)], attempt)
 
 
 async def _registration(
-    ctx: Context, caller: Caller, home: Warehouse, levels: Levels, name: str, file: str, overwrite: bool
+    ctx: Context, caller: Caller, warehouse: Warehouse, levels: Levels, name: str, file: str, overwrite: bool
 ) -> Draft:
     names.validate_name(name)
-    await namespaces.existing(ctx, home, levels)
-    row = await ctx.store.tabular(home.name, levels, name)
+    await namespaces.existing(ctx, warehouse, levels)
+    row = await ctx.store.tabular(warehouse.name, levels, name)
     if row is not None and not (overwrite and row.kind == "table"):
         raise tabulars.taken(row, "table")
-    locations.check(ctx, home, file, "metadata location")
-    document = await read_afresh(ctx.objects.of(home), file, ctx.limits.document_bytes, _WHOLE, foreign=True)
+    locations.check(ctx, warehouse, file, "metadata location")
+    document = await read_afresh(ctx.objects.of(warehouse), file, ctx.limits.document_bytes, _WHOLE, foreign=True)
     metadata = document.metadata
-    locations.check(ctx, home, metadata.location, "table location in the metadata file")
+    locations.check(ctx, warehouse, metadata.location, "table location in the metadata file")
     uuid = metadata.table_uuid or (ctx.ids.uuid4() if row is None else row.uuid)
     if row is not None and row.uuid.lower() != uuid.lower():
         raise AlreadyExists(
             f"{tabulars.taken(row, 'table').message} and is another table: uuid {row.uuid}, not {uuid}. Drop it first."
         )
-    await _warn_of_overlap(ctx, home, name, metadata.location, row)
-    before = None if row is None else await _before(ctx, home, row)
+    await _warn_of_overlap(ctx, warehouse, name, metadata.location, row)
+    before = None if row is None else await _before(ctx, warehouse, row)
     findings = () if row is None or before is None else await _findings(ctx, row, before, metadata)
-    places_named = locations.named_places(ctx, home, metadata)
-    roots = await locations.roots(ctx, home, metadata.location, metadata.properties, file, *places_named)
-    draft = _draft(ctx, caller, home, (levels, name), row, uuid, file, document, before, findings)
+    places_named = locations.named_places(ctx, warehouse, metadata)
+    roots = await locations.roots(ctx, warehouse, metadata.location, metadata.properties, file, *places_named)
+    draft = _draft(ctx, caller, warehouse, (levels, name), row, uuid, file, document, before, findings)
     return replace(draft, roots=roots)
 
 
@@ -131,7 +133,7 @@ _WHOLE = Form(_parse_whole, table_text)
 def _draft(
     ctx: Context,
     caller: Caller,
-    home: Warehouse,
+    warehouse: Warehouse,
     place: tuple[Levels, str],
     row: Tabular | None,
     uuid: str,
@@ -140,7 +142,7 @@ def _draft(
     before: TableMetadata | None,
     findings: tuple[Finding, ...],
 ) -> Draft:
-    pen = scribe(ctx, caller, home, *place, uuid)
+    writer = journal_writer(ctx, caller, warehouse, *place, uuid)
     return Draft(
         kind="table",
         levels=place[0],
@@ -150,11 +152,11 @@ def _draft(
         location=document.metadata.location,
         file=file,
         document=document,
-        columns=commits.columns_of(document.metadata, pen.at_ms),
+        columns=commits.columns_of(document.metadata, writer.at_ms),
         registered=True,
         events=(
-            pen.created("table", file, registered=True, findings=findings),
-            *pen.evolved(before, document.metadata, file, findings),
+            writer.created("table", file, registered=True, findings=findings),
+            *writer.evolved(before, document.metadata, file, findings),
         ),
         findings=findings,
     )
@@ -169,17 +171,17 @@ async def _findings(ctx: Context, row: Tabular, before: TableMetadata, after: Ta
         return ()
 
 
-async def _before(ctx: Context, home: Warehouse, row: Tabular) -> TableMetadata | None:
+async def _before(ctx: Context, warehouse: Warehouse, row: Tabular) -> TableMetadata | None:
     """The version that an overwrite replaces, for the journal; None when it cannot be read, which overwriting cures."""
     try:
-        return (await tabulars.table_document(ctx, home, row)).metadata
+        return (await tabulars.table_document(ctx, warehouse, row)).metadata
     except IcekeelError:
         return None
 
 
-async def _warn_of_overlap(ctx: Context, home: Warehouse, name: str, location: str, row: Tabular | None) -> None:
+async def _warn_of_overlap(ctx: Context, warehouse: Warehouse, name: str, location: str, row: Tabular | None) -> None:
     others = await locations.owners(
-        ctx, ctx.objects.of(home), location, besides=None if row is None else row.tabular_id
+        ctx, ctx.objects.of(warehouse), location, besides=None if row is None else row.tabular_id
     )
     if others:
         log.warning("registering %s at %s, where also lies: %s; purging either is refused", name, location, others[:5])

@@ -112,25 +112,25 @@ async def check_operations(
 
 
 async def _applied_again(
-    ctx: Context, home: Warehouse, outcome: Outcome, levels: Levels, name: str, wish: SchemaChange
+    ctx: Context, warehouse: Warehouse, outcome: Outcome, levels: Levels, name: str, wish: SchemaChange
 ) -> Applied:
-    version = await versions.recorded(ctx, home, levels, name, outcome)
-    return Applied(versions.committed(home, version, idempotency.findings_of(outcome)), dict(outcome["record"]))
+    version = await versions.recorded(ctx, warehouse, levels, name, outcome)
+    return Applied(versions.committed(warehouse, version, idempotency.findings_of(outcome)), dict(outcome["record"]))
 
 
 @idempotent(_applied_again)
 async def apply_change(
-    ctx: Context, caller: Caller, home: Warehouse, key: Key, levels: Levels, name: str, wish: SchemaChange
+    ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, levels: Levels, name: str, wish: SchemaChange
 ) -> Applied:
     """Plan and commit. NoSuchTable, ValidationFailed, EvolutionRefused, and CommitFailed when the operations no longer
     mean what they meant, or the plan is not the one that `plan_hash` stands for."""
     weight = weights.of_operations(wish.operations)
     change = commits.TableChange(levels, name, (), (), Rebase(wish).updates_on, weight)
     try:
-        (draft,) = await commits.land(ctx, caller, home, (change,), key, _outcome)
+        (draft,) = await commits.land(ctx, caller, warehouse, (change,), key, _outcome)
     except OperationsDrifted as drifted:
-        raise await what_happened(ctx, await tabulars.table(ctx, home, levels, name), drifted) from None
-    return Applied(versions.committed(home, versions.of(draft), draft.findings), _record(draft))
+        raise await what_happened(ctx, await tabulars.table(ctx, warehouse, levels, name), drifted) from None
+    return Applied(versions.committed(warehouse, versions.of(draft), draft.findings), _record(draft))
 
 
 def _outcome(made: Sequence[Draft]) -> Outcome:
@@ -151,7 +151,7 @@ async def _present(
 
 
 async def _dry_run(
-    ctx: Context, home: Warehouse, row: Tabular, base: TableMetadata, updates: tuple[TableUpdate, ...]
+    ctx: Context, warehouse: Warehouse, row: Tabular, base: TableMetadata, updates: tuple[TableUpdate, ...]
 ) -> DryRun:
     """Fold, check and judge as the pipeline does, and write nothing."""
     try:
@@ -166,8 +166,8 @@ async def _dry_run(
         )
         after = applied.metadata
         if after.location != base.location:
-            await locations.check_requested(ctx, home, row.namespace, after.location, "table location")
-        await locations.check_introduced(ctx, home, row.namespace, base.properties, after.properties)
+            await locations.check_requested(ctx, warehouse, row.namespace, after.location, "table location")
+        await locations.check_introduced(ctx, warehouse, row.namespace, base.properties, after.properties)
     except CommitFailed as stale:
         return DryRun("not-checked", base, row.metadata_location, stale.message)
     except BadRequest as fault:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from app.catalog import commit_point, judgement, namespaces, tabulars, warehouses
 from app.catalog.context import Caller, Context
 from app.catalog.idempotency import Key
-from app.catalog.journal import scribe
+from app.catalog.journal import journal_writer
 from app.catalog.judgement import Scope
 from app.errors import BadRequest, NotFound
 from app.evolution.engine.change import Change
@@ -71,7 +71,7 @@ async def set_policy(
         uuid = None
     else:
         uuid = (await tabulars.table(ctx, home, levels, name)).uuid
-    pen = scribe(ctx, caller, home, levels, name or "", uuid or "")
+    writer = journal_writer(ctx, caller, home, levels, name or "", uuid or "")
     setting = SetPolicy(
         warehouse=home.name,
         namespace=levels,
@@ -81,7 +81,7 @@ async def set_policy(
         set_by=caller.principal,
         now_ms=ctx.clock.now_ms(),
     )
-    event = pen.policy_changed(rule.code, None if severity is None else severity.value)
+    event = writer.policy_changed(rule.code, None if severity is None else severity.value)
     await commit_point.land(ctx, [setting, AppendJournal(event=event)], _no_key(ctx, home.name), {})
 
 
@@ -119,7 +119,7 @@ async def grant_waiver(
         granted_at_ms=now,
         expires_at_ms=now + lifetime_ms,
     )
-    event = scribe(ctx, caller, home, levels, name, row.uuid).waiver_granted(waiver)
+    event = journal_writer(ctx, caller, home, levels, name, row.uuid).waiver_granted(waiver)
     await commit_point.land(ctx, [AddWaiver(waiver=waiver), AppendJournal(event=event)], _no_key(ctx, home.name), {})
     return waiver
 
@@ -142,7 +142,7 @@ async def revoke_waiver(
         raise NotFound(f"No such waiver: {waiver_id}")
     if waiver.used_at_ms is not None:
         raise BadRequest(f"Waiver {waiver_id} was used and can no longer be revoked")
-    event = scribe(ctx, caller, home, levels, name, row.uuid).waiver_revoked(waiver)
+    event = journal_writer(ctx, caller, home, levels, name, row.uuid).waiver_revoked(waiver)
     unit: list[WriteOp] = [RevokeWaiver(waiver_id=waiver_id), AppendJournal(event=event)]
     await commit_point.land(ctx, unit, _no_key(ctx, home.name), {})
 

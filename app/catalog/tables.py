@@ -75,33 +75,33 @@ async def list_tables(ctx: Context, warehouse: str, levels: Levels, page: PageRe
 
 
 async def _created_again(
-    ctx: Context, home: Warehouse, outcome: Outcome, levels: Levels, request: TableRequest
+    ctx: Context, warehouse: Warehouse, outcome: Outcome, levels: Levels, request: TableRequest
 ) -> LoadedTable:
     if "staged" in outcome:
-        return LoadedTable(None, outcome["staged"].encode(), storage.handed(home))
-    version = await versions.recorded(ctx, home, levels, request.name, outcome)
-    return versions.loaded(home, version, idempotency.findings_of(outcome))
+        return LoadedTable(None, outcome["staged"].encode(), storage.handed(warehouse))
+    version = await versions.recorded(ctx, warehouse, levels, request.name, outcome)
+    return versions.loaded(warehouse, version, idempotency.findings_of(outcome))
 
 
 @idempotent(_created_again)
 async def create_table(
-    ctx: Context, caller: Caller, home: Warehouse, key: Key, levels: Levels, request: TableRequest
+    ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, levels: Levels, request: TableRequest
 ) -> LoadedTable:
     """Create a table, or stage one: the same document, but nobody sees it and nothing is reserved.
 
     Column ids are assigned anew; properties that the request leaves open are the warehouse's. NoSuchNamespace,
     AlreadyExists (a table or view), BadRequest, EvolutionRefused.
     """
-    namespace = await tabulars.vacancy(ctx, home, levels, request.name, "table")
-    metadata = await _new_metadata(ctx, home, namespace, request)
-    draft = await commits.first_draft(ctx, caller, home, namespace, request.name, metadata)
+    namespace = await tabulars.vacancy(ctx, warehouse, levels, request.name, "table")
+    metadata = await _new_metadata(ctx, warehouse, namespace, request)
+    draft = await commits.first_draft(ctx, caller, warehouse, namespace, request.name, metadata)
     if request.stage:
-        return await _stage(ctx, home, draft, key)
+        return await _stage(ctx, warehouse, draft, key)
     try:
-        await versions.publish(ctx, home, [draft], key, versions.outcome(draft))
+        await versions.publish(ctx, warehouse, [draft], key, versions.outcome(draft))
     except AlreadyExists as refusal:
-        raise await tabulars.now_taken(ctx, home, levels, request.name, "table", refusal) from None
-    return versions.loaded(home, versions.of(draft), draft.findings)
+        raise await tabulars.now_taken(ctx, warehouse, levels, request.name, "table", refusal) from None
+    return versions.loaded(warehouse, versions.of(draft), draft.findings)
 
 
 async def table_exists(ctx: Context, warehouse: str, levels: Levels, name: str) -> None:
@@ -111,29 +111,31 @@ async def table_exists(ctx: Context, warehouse: str, levels: Levels, name: str) 
 
 @idempotent(nothing)
 async def drop_table(
-    ctx: Context, caller: Caller, home: Warehouse, key: Key, levels: Levels, name: str, *, purge: bool = False
+    ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, levels: Levels, name: str, *, purge: bool = False
 ) -> None:
     """Forget the table; its files are deleted (by a durable job) only when `purge` asks for it.
 
     NoSuchTable; ValidationFailed for a purge that `gc.enabled=false` forbids.
     """
-    await tabulars.drop(ctx, caller, home, "table", levels, name, key, purge=purge)
+    await tabulars.drop(ctx, caller, warehouse, "table", levels, name, key, purge=purge)
 
 
 @idempotent(nothing)
 async def rename_table(
-    ctx: Context, caller: Caller, home: Warehouse, key: Key, source: tuple[Levels, str], target: tuple[Levels, str]
+    ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, source: tuple[Levels, str], target: tuple[Levels, str]
 ) -> None:
     """NoSuchTable (source), NoSuchNamespace (target), AlreadyExists (a table or view has the name)."""
-    await tabulars.rename(ctx, caller, home, "table", source, target, key)
+    await tabulars.rename(ctx, caller, warehouse, "table", source, target, key)
 
 
-async def _new_metadata(ctx: Context, home: Warehouse, namespace: Namespace, request: TableRequest) -> TableMetadata:
+async def _new_metadata(
+    ctx: Context, warehouse: Warehouse, namespace: Namespace, request: TableRequest
+) -> TableMetadata:
     uuid = ctx.ids.uuid4()
     if request.location:
         location = spec_location.strip_trailing_slash(request.location)
     else:
-        location = await locations.new_location(ctx, home, namespace, request.name, uuid)
+        location = await locations.new_location(ctx, warehouse, namespace, request.name, uuid)
     return await aside(
         weights.of_schema(request.schema),
         commit_tables.new_table,
@@ -141,17 +143,17 @@ async def _new_metadata(ctx: Context, home: Warehouse, namespace: Namespace, req
         request.spec,
         request.order,
         location,
-        {**home.properties, **request.properties},
+        {**warehouse.properties, **request.properties},
         ctx.clock.now_ms(),
         uuid,
     )
 
 
-async def _stage(ctx: Context, home: Warehouse, draft: Draft, key: Key) -> LoadedTable:
+async def _stage(ctx: Context, warehouse: Warehouse, draft: Draft, key: Key) -> LoadedTable:
     """Hand the document out without storing it; on local disks its metadata folder is there from now on."""
-    await ctx.objects.of(home).prepare(draft.file.rsplit("/", 1)[0])
+    await ctx.objects.of(warehouse).prepare(draft.file.rsplit("/", 1)[0])
     await commit_point.land(ctx, (), key, {"staged": draft.document.data.decode()})
-    return LoadedTable(None, draft.document.data, storage.handed(home), None, draft.findings)
+    return LoadedTable(None, draft.document.data, storage.handed(warehouse), None, draft.findings)
 
 
 # A pointer that moves and a trimmed file between the two reads of a load: more than twice in a row means it is gone.
@@ -190,20 +192,20 @@ async def load_table(
 
 
 async def _load(
-    ctx: Context, home: Warehouse, pointer: Pointer, snapshots: Snapshots, held: Container[str]
+    ctx: Context, warehouse: Warehouse, pointer: Pointer, snapshots: Snapshots, held: Container[str]
 ) -> LoadedTable | NotModified:
-    file, objects, documents = pointer.metadata_location, ctx.objects.of(home), ctx.caches.documents
+    file, objects, documents = pointer.metadata_location, ctx.objects.of(warehouse), ctx.caches.documents
     if objects.vanished(file):
         documents.forget(file)
         raise NotFound(ObjectMissing(file).message, location=file)
-    config = storage.handed(home)
+    config = storage.handed(warehouse)
     tag = version_tag(file, snapshots, config)
     if tag in held:
         return NotModified(tag)
     if snapshots == "refs":
         text = await documents.refs_only(objects, file, ctx.limits.document_bytes, uuid=pointer.uuid)
     else:
-        text = (await tabulars.table_document(ctx, home, pointer)).text
+        text = (await tabulars.table_document(ctx, warehouse, pointer)).text
     return LoadedTable(file, text, config, tag)
 
 

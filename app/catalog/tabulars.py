@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from app.catalog import commit_point, namespaces
 from app.catalog.context import Caller, Context
 from app.catalog.idempotency import Key, Outcome
-from app.catalog.journal import scribe
+from app.catalog.journal import journal_writer
 from app.catalog.metadata_cache import CachedMetadata
 from app.errors import (
     AlreadyExists,
@@ -152,8 +152,8 @@ async def remove(
     purge: bool = False,
 ) -> None:
     """Land the removal of `row` as it was read, together with `besides`; SwapLost when it has moved on."""
-    pen = scribe(ctx, caller, warehouse, row.namespace, row.name, row.uuid)
-    gone = pen.dropped(row.kind, row.metadata_location, purge=purge)
+    writer = journal_writer(ctx, caller, warehouse, row.namespace, row.name, row.uuid)
+    gone = writer.dropped(row.kind, row.metadata_location, purge=purge)
     unit: list[WriteOp] = [
         DropTabular(tabular_id=row.tabular_id, expected=row.metadata_location),
         *besides,
@@ -177,10 +177,10 @@ async def rename(
     """
     row = await find(ctx, warehouse, kind, *source)
     names.validate_name(target[1])
-    pen = scribe(ctx, caller, warehouse, row.namespace, row.name, row.uuid)
+    writer = journal_writer(ctx, caller, warehouse, row.namespace, row.name, row.uuid)
     unit: list[WriteOp] = [
         RenameTabular(warehouse=warehouse.name, kind=kind, source=source, target=target, now_ms=ctx.clock.now_ms()),
-        AppendJournal(event=pen.renamed(kind, target)),
+        AppendJournal(event=writer.renamed(kind, target)),
     ]
     await commit_point.land(ctx, unit, key, {})
 
