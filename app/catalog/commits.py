@@ -2,8 +2,7 @@
 
 Requirements are checked against a base that the store confirmed in this request, updates are folded over it, the
 result is judged, the new file is written, and one unit moves every pointer. Where a transaction names one table again,
-the entry meets what those before it made of the table, and the last state alone is written. A lost swap starts over
-from the present state.
+the entry meets what those before it made of the table, and the last state alone is written.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from app.iceberg.table import TableMetadata
 from app.iceberg.update import TableUpdate
 from app.metadata import requirements as commit_requirements
 from app.metadata import tables as commit_tables
-from app.ports import Columns, Levels, Namespace, Tabular, Warehouse
+from app.ports import Levels, Namespace, Tabular, Warehouse
 from app.rules import Finding, Verdict, Waiver
 
 # What a snapshot adds to a document, roughly: enough to tell heavy work from light before a text is put together.
@@ -128,18 +127,6 @@ async def commit_transaction(
     if not changes:
         raise BadRequest("Invalid transaction: no table changes")
     await land(ctx, caller, warehouse, changes, key, lambda _: {})
-
-
-def columns_of(metadata: TableMetadata, schema_changed_at_ms: int | None) -> Columns:
-    """The plain columns that are kept beside a table's pointer; the field count is that of every depth."""
-    return Columns(
-        format_version=metadata.format_version,
-        last_column_id=metadata.last_column_id,
-        current_schema_id=metadata.current_schema_id,
-        field_count=len(metadata.schema.by_id),
-        schema_count=len(metadata.schemas),
-        schema_changed_at_ms=schema_changed_at_ms,
-    )
 
 
 async def land(
@@ -326,7 +313,7 @@ async def _new_table(
         location=metadata.location,
         file=file,
         document=await rendered(metadata),
-        columns=columns_of(metadata, writer.at_ms),
+        columns=versions.columns_of(metadata, writer.at_ms),
         exclusive=True,
         roots=await locations.roots(ctx, warehouse, metadata.location, metadata.properties),
         events=(
@@ -353,7 +340,7 @@ async def _next_version(
         location=metadata.location,
         file=file,
         document=await rendered(metadata),
-        columns=columns_of(metadata, writer.at_ms if changed else row.columns.schema_changed_at_ms),
+        columns=versions.columns_of(metadata, writer.at_ms if changed else row.columns.schema_changed_at_ms),
         exclusive=True,
         roots=await _new_roots(ctx, warehouse, base, metadata),
         keeps_roots=_left_files(base, metadata),

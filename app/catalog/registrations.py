@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from app.catalog import (
     commit_point,
-    commits,
     idempotency,
     judgement,
     locations,
@@ -152,7 +151,7 @@ def _draft(
         location=document.metadata.location,
         file=file,
         document=document,
-        columns=commits.columns_of(document.metadata, writer.at_ms),
+        columns=versions.columns_of(document.metadata, writer.at_ms),
         registered=True,
         events=(
             writer.created("table", file, registered=True, findings=findings),

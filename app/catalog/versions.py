@@ -84,6 +84,18 @@ class Draft:
         return self.row is None or self.row.metadata_location != self.file
 
 
+def columns_of(metadata: TableMetadata, schema_changed_at_ms: int | None) -> Columns:
+    """The plain columns that are kept beside a table's pointer; the field count is that of every depth."""
+    return Columns(
+        format_version=metadata.format_version,
+        last_column_id=metadata.last_column_id,
+        current_schema_id=metadata.current_schema_id,
+        field_count=len(metadata.schema.by_id),
+        schema_count=len(metadata.schemas),
+        schema_changed_at_ms=schema_changed_at_ms,
+    )
+
+
 def next_file(ctx: Context, warehouse: Warehouse, metadata: TableMetadata | ViewMetadata, previous: str | None) -> str:
     """A metadata file name that was never used, one version after `previous`; BadRequest where we may not write."""
     version = 0 if previous is None else metadata_file.parse_version(previous) + 1
