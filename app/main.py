@@ -223,5 +223,5 @@ def _watch(metrics: Metrics, context: Context, contention: Contention) -> None:
     documents = context.caches.documents
     metrics.gauge("document_cache_bytes", "Bytes of metadata documents held in memory.", lambda: documents.held_bytes)
     metrics.gauge("document_cache_entries", "Metadata documents held in memory.", lambda: len(documents))
-    metrics.gauge("commit_lines", "Tables with a commit running or waiting.", lambda: len(context.caches.lines))
+    metrics.gauge("commit_lines", "Tables with a commit running or waiting.", lambda: len(context.caches.locks))
     metrics.gauge("contested_tables", "Tables whose writers take turns.", lambda: len(contention))

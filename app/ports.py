@@ -102,13 +102,19 @@ class Page(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     after: str | None = None
 
 
+OutcomeKind = Literal["done", "refused"]
+
+
 class KeyRecord(Record, frozen=True, kw_only=True):
-    """An idempotency key and the outcome of its request; `outcome` is opaque JSON bytes owned by `catalog`."""
+    """An idempotency key and the outcome of its request; `outcome` is opaque JSON bytes owned by `catalog`.
+
+    `kind` tells whether the request took effect or was refused.
+    """
 
     key: str
     warehouse: str
     fingerprint: str
-    status: int
+    kind: OutcomeKind
     outcome: bytes
     created_at_ms: int
     expires_at_ms: int

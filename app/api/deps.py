@@ -17,7 +17,7 @@ from pydantic import BeforeValidator
 
 from app.catalog.context import Caller, Context
 from app.catalog.metadata_cache import aside
-from app.catalog.pages import PageRequest
+from app.catalog.results import PageRequest
 from app.edge.callers import client_of
 from app.edge.guard import PRINCIPAL
 from app.edge.raw_path import decode_levels, decode_segment

@@ -1,4 +1,4 @@
-"""What goes on beside the requests: purge jobs, observations on their way to the store, expired keys."""
+"""What goes on beside the requests: purge jobs, usage on its way to the store, expired keys."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Background:
     async def start(self) -> None:
         self._tasks = [
             asyncio.create_task(self._purging(), name="purges"),
-            asyncio.create_task(_every(FLUSH_EVERY_S, self.flush), name="observations"),
+            asyncio.create_task(_every(FLUSH_EVERY_S, self.flush), name="usage"),
             asyncio.create_task(_every(EXPIRE_EVERY_S, self._expire_keys), name="expired keys"),
         ]
 
@@ -46,7 +46,7 @@ class Background:
             await asyncio.wait_for(_attempt(self.flush), _FLUSH_S)
 
     async def flush(self) -> int:
-        return await self._ctx.caches.observations.flush(self._ctx.store)
+        return await self._ctx.caches.usage.flush(self._ctx.store)
 
     async def _expire_keys(self) -> int:
         return await self._ctx.store.expire_keys(self._ctx.clock.now_ms())

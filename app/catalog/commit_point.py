@@ -1,17 +1,21 @@
-"""Landing a unit: the one line where a change happens, and what to do when nobody knows whether it did."""
+"""Landing a unit: the one line where a change happens, what to do when nobody knows whether it did, and the one loop
+that starts over when another change was quicker. Which change it is, and its files, belong elsewhere."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeVar
 
 from app.catalog.context import Context
 from app.catalog.idempotency import Key, Outcome
-from app.errors import CommitStateUnknown, IcekeelError, OutcomeUnknown, Unavailable
-from app.ports import WriteOp
+from app.errors import CommitFailed, CommitStateUnknown, IcekeelError, OutcomeUnknown, SwapLost, Unavailable, dotted
+from app.ports import Levels, Warehouse, WriteOp
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 # True: it happened. False: this unit surely did not (so it may be sent again). None: cannot be told.
 Landed = Callable[[], Awaitable[bool | None]]
@@ -19,6 +23,34 @@ Landed = Callable[[], Awaitable[bool | None]]
 _UNKNOWN = "The database connection was lost while committing; the change may have happened"
 _ASKS = 6
 _FIRST_WAIT_S = 0.05
+_MOST_NAMED = 5
+
+
+async def swap(
+    ctx: Context, warehouse: Warehouse, names: Iterable[tuple[Levels, str]], attempt: Callable[[], Awaitable[T]]
+) -> T:
+    """Run `attempt`, which reads the present state and lands what follows from it, until its swap is not lost.
+
+    Changes of one process to the same names wait for each other instead of fighting over the swap. CommitFailed when
+    other servers were quicker `Limits.commit_attempts` times, TooManyRequests when too many wait already.
+    """
+    wanted = list(names)
+    keys = [(warehouse.name, levels, name) for levels, name in wanted]
+    async with ctx.caches.locks.hold(keys, ctx.limits.queue_length):
+        for lost in range(ctx.limits.commit_attempts):
+            await _wait(ctx, lost)
+            try:
+                return await attempt()
+            except SwapLost:
+                continue
+    of = ", ".join(dotted(levels, name) for levels, name in wanted[:_MOST_NAMED])
+    raise CommitFailed(f"Too many concurrent changes of {of}; nothing was changed. Refresh and try again.")
+
+
+async def _wait(ctx: Context, lost: int) -> None:
+    if lost:
+        longest = ctx.limits.retry_wait_ms * min(2**lost, 32)
+        await asyncio.sleep(ctx.ids.uniform(0, longest) / 1000)
 
 
 async def land(ctx: Context, unit: Sequence[WriteOp], key: Key, outcome: Outcome, landed: Landed | None = None) -> None:

@@ -2,34 +2,34 @@
 
 Requirements are checked against a base that the store confirmed in this request, updates are folded over it, the
 result is judged, the new file is written, and one unit moves every pointer. Where a transaction names one table again,
-the entry meets what those before it made of the table, and the last state alone is written. A lost swap starts over
-from the present state. Commits of one process to one table stand in line instead of fighting for the swap.
+the entry meets what those before it made of the table, and the last state alone is written.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from app.catalog import (
-    drafts,
+    commit_point,
     idempotency,
     judgement,
     locations,
     namespaces,
-    places,
+    tabulars,
     versions,
-    warehouses,
     weights,
 )
 from app.catalog.context import Caller, Context
-from app.catalog.drafts import Draft
-from app.catalog.idempotency import Key, Outcome
-from app.catalog.journal import scribe
+from app.catalog.idempotency import Key, Outcome, idempotent, nothing
+from app.catalog.journal import journal_writer
 from app.catalog.judgement import Scope
 from app.catalog.metadata_cache import CachedMetadata, aside, table_text
+from app.catalog.namespaces import Heritage
 from app.catalog.results import Committed
+from app.catalog.versions import Draft
 from app.errors import AlreadyExists, BadRequest, CommitFailed, NoSuchTable, NotFound, SwapLost, UuidInUse
 from app.iceberg import names
 from app.iceberg.metadata_file import METADATA_PATH
@@ -38,14 +38,23 @@ from app.iceberg.table import TableMetadata
 from app.iceberg.update import TableUpdate
 from app.metadata import requirements as commit_requirements
 from app.metadata import tables as commit_tables
-from app.ports import Columns, Levels, Namespace, Tabular, Warehouse
+from app.ports import Levels, Namespace, Tabular, Warehouse
 from app.rules import Finding, Verdict, Waiver
 
 # What a snapshot adds to a document, roughly: enough to tell heavy work from light before a text is put together.
 _SNAPSHOT_BYTES = 500
 
 
-Planner = Callable[[TableMetadata], tuple[TableUpdate, ...]]
+@dataclass(frozen=True, slots=True)
+class PlannedUpdates:
+    """What a planner makes of one state: the updates, and what tells of them (decoded JSON) in the draft."""
+
+    updates: tuple[TableUpdate, ...]
+    record: Mapping[str, Any] = field(default_factory=dict)
+
+
+Planner = Callable[[TableMetadata, Heritage], PlannedUpdates]
+"""Plans from a state of the table and the properties of its namespaces, the nearest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +77,28 @@ class TableChange:
             return self.plan_weight + weights.of_schema(base.schema)
         return weights.of_requirements(self.requirements) + weights.of_updates(self.updates)
 
-    def on(self, base: TableMetadata | None) -> tuple[TableUpdate, ...]:
+    def on(self, base: TableMetadata | None, heritage: Heritage) -> PlannedUpdates:
         """The updates to apply to `base`."""
         if self.plan is None:
-            return self.updates
+            return PlannedUpdates(self.updates)
         if base is None:
             raise NoSuchTable.named(self.levels, self.name)
-        return self.plan(base)
+        return self.plan(base, heritage)
 
 
+async def _committed_again(
+    ctx: Context, warehouse: Warehouse, outcome: Outcome, levels: Levels, name: str, *_: object
+) -> Committed:
+    version = await versions.recorded(ctx, warehouse, levels, name, outcome)
+    return versions.committed(warehouse, version, idempotency.findings_of(outcome))
+
+
+@idempotent(_committed_again)
 async def commit_table(
     ctx: Context,
     caller: Caller,
-    warehouse: str,
+    warehouse: Warehouse,
+    key: Key,
     levels: Levels,
     name: str,
     requirements: Sequence[TableRequirement],
@@ -91,98 +109,55 @@ async def commit_table(
     NoSuchTable, CommitFailed (a requirement, or too many lost swaps), EvolutionRefused, BadRequest;
     CommitStateUnknown only when the change may have happened.
     """
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
     change = TableChange(levels, name, tuple(requirements), tuple(updates))
-
-    async def act(key: Key) -> Committed:
-        (draft,) = await land(ctx, caller, home, (change,), key, lambda made: versions.outcome(made[0]))
-        return versions.committed(home, versions.of(draft), draft.findings)
-
-    async def again(outcome: Outcome) -> Committed:
-        version = await versions.recorded(ctx, home, levels, name, outcome)
-        return versions.committed(home, version, idempotency.findings_of(outcome))
-
-    return await idempotency.once(ctx, caller, home, act, again)
+    (draft,) = await land(ctx, caller, warehouse, (change,), key, lambda made: versions.outcome(made[0]))
+    return versions.committed(warehouse, versions.of(draft), draft.findings)
 
 
-async def commit_transaction(ctx: Context, caller: Caller, warehouse: str, changes: Sequence[TableChange]) -> None:
+@idempotent(nothing)
+async def commit_transaction(
+    ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, changes: Sequence[TableChange]
+) -> None:
     """Commit to any number of tables, all or none; staged creates may be among them.
 
     Several entries for one table are checked, applied and judged in order, each on what those before it made, as if
     they had been sent one after the other; the table still gets one new version. Failures as in `commit_table`, for any
     one of the entries; then nothing has changed and no file stays behind.
     """
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
-
-    async def act(key: Key) -> None:
-        if not changes:
-            raise BadRequest("Invalid transaction: no table changes")
-        await land(ctx, caller, home, changes, key, lambda _: {})
-
-    await idempotency.once(ctx, caller, home, act, idempotency.nothing)
-
-
-def columns_of(metadata: TableMetadata, schema_changed_at_ms: int | None) -> Columns:
-    """The plain columns that are kept beside a table's pointer; the field count is that of every depth."""
-    return Columns(
-        format_version=metadata.format_version,
-        last_column_id=metadata.last_column_id,
-        current_schema_id=metadata.current_schema_id,
-        field_count=len(metadata.schema.by_id),
-        schema_count=len(metadata.schemas),
-        schema_changed_at_ms=schema_changed_at_ms,
-    )
+    if not changes:
+        raise BadRequest("Invalid transaction: no table changes")
+    await land(ctx, caller, warehouse, changes, key, lambda _: {})
 
 
 async def land(
     ctx: Context,
     caller: Caller,
-    home: Warehouse,
+    warehouse: Warehouse,
     changes: Sequence[TableChange],
     key: Key,
     outcome: Callable[[Sequence[Draft]], Outcome],
 ) -> list[Draft]:
     """Bring the changes about, all or none, starting over from the present state when another commit was quicker."""
     grouped = _by_table(changes)
-    lines = [(home.name, levels, name) for levels, name in grouped]
-    async with ctx.caches.lines.stand(lines, ctx.limits.queue_length):
-        return await _land(ctx, caller, home, grouped, key, outcome)
 
-
-async def _land(
-    ctx: Context,
-    caller: Caller,
-    home: Warehouse,
-    grouped: Mapping[tuple[Levels, str], Sequence[TableChange]],
-    key: Key,
-    outcome: Callable[[Sequence[Draft]], Outcome],
-) -> list[Draft]:
-    for attempt in range(ctx.limits.commit_attempts):
-        await _wait(ctx, attempt)
-        try:
-            made = [await _draft(ctx, caller, home, entries) for entries in grouped.values()]
-            await _publish(ctx, home, made, key, outcome(made))
-        except SwapLost:
-            continue
-        _afterwards(ctx, caller, home, made)
+    async def attempt() -> list[Draft]:
+        made = [await _draft(ctx, caller, warehouse, entries) for entries in grouped.values()]
+        await _publish(ctx, warehouse, made, key, outcome(made))
         return made
-    raise CommitFailed("Too many concurrent commits to this table; nothing was changed. Refresh and try again.")
+
+    made = await commit_point.swap(ctx, warehouse, grouped, attempt)
+    _afterwards(ctx, caller, warehouse, made)
+    return made
 
 
-async def _publish(ctx: Context, home: Warehouse, made: Sequence[Draft], key: Key, outcome: Outcome) -> None:
+async def _publish(ctx: Context, warehouse: Warehouse, made: Sequence[Draft], key: Key, outcome: Outcome) -> None:
     """Publish the drafts. A name that was taken meanwhile is a lost swap: the next draft sees by what, and says so."""
     try:
-        await drafts.publish(ctx, home, made, key, outcome)
+        await versions.publish(ctx, warehouse, made, key, outcome)
     except UuidInUse:
         raise
     except AlreadyExists:
         raise SwapLost("The name was taken since it was looked up") from None
-
-
-async def _wait(ctx: Context, attempt: int) -> None:
-    if attempt:
-        longest = ctx.limits.retry_wait_ms * min(2**attempt, 32)
-        await asyncio.sleep(ctx.ids.uniform(0, longest) / 1000)
 
 
 def _by_table(changes: Sequence[TableChange]) -> dict[tuple[Levels, str], list[TableChange]]:
@@ -192,30 +167,29 @@ def _by_table(changes: Sequence[TableChange]) -> dict[tuple[Levels, str], list[T
     return grouped
 
 
-async def _draft(ctx: Context, caller: Caller, home: Warehouse, entries: Sequence[TableChange]) -> Draft:
+async def _draft(ctx: Context, caller: Caller, warehouse: Warehouse, entries: Sequence[TableChange]) -> Draft:
     """The next version of one table, judged and complete, or the refusal."""
     levels, name = entries[0].levels, entries[0].name
-    row = await ctx.store.tabular(home.name, levels, name)
+    row = await ctx.store.tabular(warehouse.name, levels, name)
     creating = [commit_requirements.is_create(entry.requirements) for entry in entries]
     if creating[0]:
-        return await _first_version(ctx, caller, home, entries, row)
+        return await _first_version(ctx, caller, warehouse, entries, row)
     if row is None or row.kind != "table":
         raise NoSuchTable.named(levels, name)
-    document = await _base(ctx, home, row)
+    document = await _base(ctx, warehouse, row)
     base = document.metadata
-    folded = await _folded(ctx, home, Scope.of(row), entries, base, row.metadata_location)
+    planned = any(entry.plan is not None for entry in entries)
+    heritage = await namespaces.heritage_of(ctx, row) if planned else ()
+    folded = await _folded(ctx, warehouse, Scope.of(row), entries, base, row.metadata_location, heritage)
     if folded.metadata is base:
-        return _unchanged(row, document)
-    return await _next_version(ctx, caller, home, row, base, folded)
+        return _unchanged(row, document, folded.record)
+    return await _next_version(ctx, caller, warehouse, row, base, folded)
 
 
-async def _base(ctx: Context, home: Warehouse, row: Tabular) -> CachedMetadata[TableMetadata]:
+async def _base(ctx: Context, warehouse: Warehouse, row: Tabular) -> CachedMetadata[TableMetadata]:
     """The document that the row names. SwapLost when it was trimmed because the pointer has moved on since."""
-    objects = ctx.objects.of(home)
     try:
-        return await ctx.caches.documents.table(
-            objects, row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
-        )
+        return await tabulars.table_document(ctx, warehouse, row)
     except NotFound:
         now = await ctx.store.tabular_by_id(row.tabular_id)
         if now is None or now.metadata_location == row.metadata_location:
@@ -231,15 +205,17 @@ class _Folded:
     findings: tuple[Finding, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     expired: tuple[str, ...] = ()
+    record: Mapping[str, Any] = field(default_factory=dict)
 
 
 async def _folded(
     ctx: Context,
-    home: Warehouse,
+    warehouse: Warehouse,
     scope: Scope,
     entries: Sequence[TableChange],
     base: TableMetadata | None,
     base_location: str | None,
+    heritage: Heritage = (),
 ) -> _Folded:
     """Check, apply and judge the entries in order, each on what those before it made of `base` (None: no table)."""
     now_ms, fresh_uuid = ctx.clock.now_ms(), ctx.ids.uuid4()
@@ -247,26 +223,29 @@ async def _folded(
     findings: tuple[Finding, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     expired: tuple[str, ...] = ()
+    record: dict[str, Any] = {}
     for at, entry in enumerate(entries):
         if at:
             # A long transaction leaves room for other requests between its entries.
             await asyncio.sleep(0)
-        applied = await aside(entry.weight(state), _applied, entry, state, logged, now_ms, fresh_uuid)
+        weight = entry.weight(state)
+        applied, told = await aside(weight, _applied, entry, state, logged, heritage, now_ms, fresh_uuid)
+        record.update(told)
         if not applied.changed:
             continue
-        verdict = await _admitted(ctx, home, scope, state, applied.metadata, waivers)
+        verdict = await _admitted(ctx, warehouse, scope, state, applied.metadata, waivers)
         # Only the base is a file: states between two entries are never written, and no log may name them.
         state, logged = applied.metadata, None
         findings += verdict.findings
         waivers += verdict.waivers_used
         expired += applied.expired_metadata_files
     assert state is not None  # A commit that creates the table always makes a first state.
-    return _Folded(state, findings, waivers, expired)
+    return _Folded(state, findings, waivers, expired, record)
 
 
 async def _admitted(
     ctx: Context,
-    home: Warehouse,
+    warehouse: Warehouse,
     scope: Scope,
     before: TableMetadata | None,
     after: TableMetadata,
@@ -274,51 +253,57 @@ async def _admitted(
 ) -> Verdict:
     """Locations that the step brings in are checked, and the step is judged; `spent` waivers count no more."""
     if before is None or after.location != before.location:
-        await locations.check_requested(ctx, home, scope.levels, after.location, "table location")
+        await locations.check_requested(ctx, warehouse, scope.levels, after.location, "table location")
     known = {} if before is None else before.properties
-    await locations.check_introduced(ctx, home, scope.levels, known, after.properties)
+    await locations.check_introduced(ctx, warehouse, scope.levels, known, after.properties)
     return await judgement.accepted(ctx, scope, before, after, spent)
 
 
 def _applied(
-    entry: TableChange, base: TableMetadata | None, base_location: str | None, now_ms: int, fresh_uuid: str
-) -> commit_tables.Applied:
+    entry: TableChange,
+    base: TableMetadata | None,
+    base_location: str | None,
+    heritage: Heritage,
+    now_ms: int,
+    fresh_uuid: str,
+) -> tuple[commit_tables.Applied, Mapping[str, Any]]:
     commit_requirements.check_table(entry.requirements, base)
-    return commit_tables.apply(base, base_location, entry.on(base), now_ms, fresh_uuid)
+    planned = entry.on(base, heritage)
+    return commit_tables.apply(base, base_location, planned.updates, now_ms, fresh_uuid), planned.record
 
 
 async def _first_version(
-    ctx: Context, caller: Caller, home: Warehouse, entries: Sequence[TableChange], row: Tabular | None
+    ctx: Context, caller: Caller, warehouse: Warehouse, entries: Sequence[TableChange], row: Tabular | None
 ) -> Draft:
     """Complete a staged create: the client's own uuid, ids and location, built from nothing."""
     levels, name = entries[0].levels, entries[0].name
     if row is not None:
         raise _already_there(row)
     names.validate_name(name)
-    namespace = await namespaces.existing(ctx, home, levels)
-    folded = await _folded(ctx, home, Scope.inside(namespace), entries, None, None)
-    return await _new_table(ctx, caller, home, namespace, name, folded)
+    namespace = await namespaces.existing(ctx, warehouse, levels)
+    folded = await _folded(ctx, warehouse, Scope.inside(namespace), entries, None, None)
+    return await _new_table(ctx, caller, warehouse, namespace, name, folded)
 
 
 def _already_there(row: Tabular) -> CommitFailed | AlreadyExists:
-    return CommitFailed.requirement("table already exists") if row.kind == "table" else places.taken(row, "table")
+    return CommitFailed.requirement("table already exists") if row.kind == "table" else tabulars.taken(row, "table")
 
 
 async def first_draft(
-    ctx: Context, caller: Caller, home: Warehouse, namespace: Namespace, name: str, metadata: TableMetadata
+    ctx: Context, caller: Caller, warehouse: Warehouse, namespace: Namespace, name: str, metadata: TableMetadata
 ) -> Draft:
     """The first version of a new table, judged, with its locations checked."""
-    verdict = await _admitted(ctx, home, Scope.inside(namespace), None, metadata)
-    return await _new_table(ctx, caller, home, namespace, name, _Folded(metadata, verdict.findings))
+    verdict = await _admitted(ctx, warehouse, Scope.inside(namespace), None, metadata)
+    return await _new_table(ctx, caller, warehouse, namespace, name, _Folded(metadata, verdict.findings))
 
 
 async def _new_table(
-    ctx: Context, caller: Caller, home: Warehouse, namespace: Namespace, name: str, folded: _Folded
+    ctx: Context, caller: Caller, warehouse: Warehouse, namespace: Namespace, name: str, folded: _Folded
 ) -> Draft:
     metadata = folded.metadata
     uuid = metadata.table_uuid or ctx.ids.uuid4()
-    file = drafts.next_file(ctx, home, metadata, None)
-    pen = scribe(ctx, caller, home, namespace.levels, name, uuid)
+    file = versions.next_file(ctx, warehouse, metadata, None)
+    writer = journal_writer(ctx, caller, warehouse, namespace.levels, name, uuid)
     return Draft(
         kind="table",
         levels=namespace.levels,
@@ -328,23 +313,23 @@ async def _new_table(
         location=metadata.location,
         file=file,
         document=await rendered(metadata),
-        columns=columns_of(metadata, pen.at_ms),
+        columns=versions.columns_of(metadata, writer.at_ms),
         exclusive=True,
-        roots=await locations.roots(ctx, home, metadata.location, metadata.properties),
+        roots=await locations.roots(ctx, warehouse, metadata.location, metadata.properties),
         events=(
-            pen.created("table", file),
-            *await aside(weights.of_step(None, metadata), pen.evolved, None, metadata, file, folded.findings),
+            writer.created("table", file),
+            *await aside(weights.of_step(None, metadata), writer.evolved, None, metadata, file, folded.findings),
         ),
         findings=folded.findings,
     )
 
 
 async def _next_version(
-    ctx: Context, caller: Caller, home: Warehouse, row: Tabular, base: TableMetadata, folded: _Folded
+    ctx: Context, caller: Caller, warehouse: Warehouse, row: Tabular, base: TableMetadata, folded: _Folded
 ) -> Draft:
     metadata = folded.metadata
-    file = drafts.next_file(ctx, home, metadata, row.metadata_location)
-    pen = scribe(ctx, caller, home, row.namespace, row.name, row.uuid)
+    file = versions.next_file(ctx, warehouse, metadata, row.metadata_location)
+    writer = journal_writer(ctx, caller, warehouse, row.namespace, row.name, row.uuid)
     changed = metadata.schema != base.schema
     return Draft(
         kind="table",
@@ -355,27 +340,28 @@ async def _next_version(
         location=metadata.location,
         file=file,
         document=await rendered(metadata),
-        columns=columns_of(metadata, pen.at_ms if changed else row.columns.schema_changed_at_ms),
+        columns=versions.columns_of(metadata, writer.at_ms if changed else row.columns.schema_changed_at_ms),
         exclusive=True,
-        roots=await _new_roots(ctx, home, base, metadata),
+        roots=await _new_roots(ctx, warehouse, base, metadata),
         keeps_roots=_left_files(base, metadata),
         events=(
-            *await aside(weights.of_step(base, metadata), pen.evolved, base, metadata, file, folded.findings),
-            *pen.waivers_used(folded.waivers, file),
+            *await aside(weights.of_step(base, metadata), writer.evolved, base, metadata, file, folded.findings),
+            *writer.waivers_used(folded.waivers, file),
         ),
         findings=folded.findings,
         waivers=folded.waivers,
         expired=folded.expired,
+        record=folded.record,
     )
 
 
 async def _new_roots(
-    ctx: Context, home: Warehouse, base: TableMetadata, metadata: TableMetadata
+    ctx: Context, warehouse: Warehouse, base: TableMetadata, metadata: TableMetadata
 ) -> tuple[str, ...] | None:
     """None while location and path properties are what they were."""
     if metadata.location == base.location and locations.paths(metadata.properties) == locations.paths(base.properties):
         return None
-    return await locations.roots(ctx, home, metadata.location, metadata.properties)
+    return await locations.roots(ctx, warehouse, metadata.location, metadata.properties)
 
 
 def _left_files(base: TableMetadata, metadata: TableMetadata) -> bool:
@@ -385,7 +371,7 @@ def _left_files(base: TableMetadata, metadata: TableMetadata) -> bool:
     return bool(base.snapshots) or moved or metadata.properties.get(METADATA_PATH) != base.properties.get(METADATA_PATH)
 
 
-def _unchanged(row: Tabular, document: CachedMetadata[TableMetadata]) -> Draft:
+def _unchanged(row: Tabular, document: CachedMetadata[TableMetadata], record: Mapping[str, Any]) -> Draft:
     return Draft(
         kind="table",
         levels=row.namespace,
@@ -396,6 +382,7 @@ def _unchanged(row: Tabular, document: CachedMetadata[TableMetadata]) -> Draft:
         file=row.metadata_location,
         document=document,
         columns=row.columns,
+        record=record,
     )
 
 
@@ -405,9 +392,9 @@ async def rendered(metadata: TableMetadata) -> CachedMetadata[TableMetadata]:
     return CachedMetadata(await aside(weight, table_text, metadata), metadata)
 
 
-def _afterwards(ctx: Context, caller: Caller, home: Warehouse, made: Sequence[Draft]) -> None:
+def _afterwards(ctx: Context, caller: Caller, warehouse: Warehouse, made: Sequence[Draft]) -> None:
     """What follows a commit that has happened: nothing here can change its answer."""
     for draft in made:
-        ctx.caches.observations.saw(draft.uuid, caller.client, caller.client_version, "commit", ctx.clock.now_ms())
+        ctx.caches.usage.saw(draft.uuid, caller.client, caller.client_version, "commit", ctx.clock.now_ms())
         if draft.expired:
-            ctx.caches.tasks.spawn(versions.trim(ctx, home, draft), "removal of expired metadata files")
+            ctx.caches.tasks.spawn(versions.trim(ctx, warehouse, draft), "removal of expired metadata files")

@@ -49,9 +49,9 @@ class Caches:
     """What one process remembers. Losing all of it costs time, never truth."""
 
     documents: MetadataCache = field(default_factory=MetadataCache)
-    lines: KeyedLocks = field(default_factory=KeyedLocks)
+    locks: KeyedLocks = field(default_factory=KeyedLocks)
     keys: KeyedLocks = field(default_factory=KeyedLocks)
-    observations: Usage = field(default_factory=Usage)
+    usage: Usage = field(default_factory=Usage)
     tasks: Tasks = field(default_factory=Tasks)
     warehouses: dict[str, tuple[float, Warehouse]] = field(default_factory=dict)
     leaders: tuple[float, tuple[Tabular, ...]] = (0.0, ())

@@ -8,13 +8,15 @@ is looked up once more: a client that hears "refused" deletes its files, and the
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
 from app import errors
+from app.catalog import warehouses
 from app.catalog.context import Caller, Context
 from app.errors import (
     EvolutionRefused,
@@ -25,18 +27,14 @@ from app.errors import (
     Unavailable,
     Unprocessable,
 )
-from app.ports import KeyRecord, RecordKey, Warehouse, WriteOp
+from app.ports import KeyRecord, OutcomeKind, RecordKey, Warehouse, WriteOp
 from app.rules import Finding
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+P = ParamSpec("P")
 Outcome = Mapping[str, Any]
-Act = Callable[["Key"], Awaitable[T]]
-Again = Callable[[Outcome], Awaitable[T]]
-
-# The class of a recorded outcome; the wire status of a refusal follows from its kind.
-DONE, REFUSED = 200, 400
 
 # Refusals that the same request on the same state always meets.
 FINAL: tuple[type[IcekeelError], ...] = (
@@ -74,7 +72,7 @@ class Key:
             return None
         return await self.ctx.store.key(self.warehouse, self.text, self.ctx.clock.now_ms())
 
-    def record(self, outcome: Outcome, status: int = DONE) -> tuple[WriteOp, ...]:
+    def record(self, outcome: Outcome, kind: OutcomeKind = "done") -> tuple[WriteOp, ...]:
         """The operation that belongs into the unit of the change; nothing without a key."""
         if self.text is None:
             return ()
@@ -85,7 +83,7 @@ class Key:
                     key=self.text,
                     warehouse=self.warehouse,
                     fingerprint=self.fingerprint,
-                    status=status,
+                    kind=kind,
                     outcome=msgspec.json.encode(outcome),
                     created_at_ms=now,
                     expires_at_ms=now + limits.idempotency_lifetime_ms + limits.idempotency_grace_ms,
@@ -94,35 +92,57 @@ class Key:
         )
 
 
-async def once(
-    ctx: Context,
-    caller: Caller,
-    warehouse: Warehouse,
-    act: Act[T],
-    again: Again[T],
-) -> T:
-    """Run one mutation under the caller's key, or answer from what was recorded under it.
+def idempotent(
+    replay: Callable[..., Awaitable[T]],
+) -> Callable[
+    [Callable[Concatenate[Context, Caller, Warehouse, Key, P], Awaitable[T]]],
+    Callable[Concatenate[Context, Caller, str, P], Coroutine[Any, Any, T]],
+]:
+    """Make a mutation run once under the caller's key, and be answered from its record when it is sent again.
 
-    `act` puts `key.record(outcome)` into its unit; `again` renders an answer from such an outcome. The mutation runs
-    to its end even when the caller goes away. Unprocessable when the key stands for another request.
+    What is decorated takes (ctx, caller, warehouse, key, ...) and puts `key.record(outcome)` into its unit. Callers
+    give the warehouse by name and no key. `replay` takes (ctx, warehouse, outcome, ...), the rest being the same
+    arguments, and answers from a recorded outcome; `nothing` where a success has no content. The mutation runs to its
+    end even when the caller goes away. NoSuchWarehouse; Unprocessable when the key stands for another request.
     """
-    key = Key(ctx, warehouse.name, caller.key.lower() if caller.key else None, caller.fingerprint)
-    return await ctx.caches.tasks.unbroken(_once(key, act, again))
+
+    def decorated(
+        act: Callable[Concatenate[Context, Caller, Warehouse, Key, P], Awaitable[T]],
+    ) -> Callable[Concatenate[Context, Caller, str, P], Coroutine[Any, Any, T]]:
+        @wraps(act)
+        async def run(ctx: Context, caller: Caller, warehouse: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            home = await warehouses.fresh_warehouse(ctx, warehouse)
+            key = Key(ctx, home.name, caller.key.lower() if caller.key else None, caller.fingerprint)
+            return await ctx.caches.tasks.unbroken(
+                _once(
+                    key,
+                    lambda: act(ctx, caller, home, key, *args, **kwargs),
+                    lambda outcome: replay(ctx, home, outcome, *args, **kwargs),
+                )
+            )
+
+        return run
+
+    return decorated
 
 
-async def nothing(outcome: Outcome) -> None:
+async def nothing(*_: object, **__: object) -> None:
     """The replay of an operation whose success has no content."""
+
+
+Act = Callable[[], Awaitable[T]]
+Again = Callable[[Outcome], Awaitable[T]]
 
 
 async def _once(key: Key, act: Act[T], again: Again[T]) -> T:
     if key.text is None:
-        return await act(key)
-    async with key.ctx.caches.keys.stand([(key.warehouse, key.text)], key.ctx.limits.queue_length):
+        return await act()
+    async with key.ctx.caches.keys.hold([(key.warehouse, key.text)], key.ctx.limits.queue_length):
         found = await key.find()
         if found is not None:
             return await _replay(key, found, again)
         try:
-            return await act(key)
+            return await act()
         except KeyAlreadyUsed:
             return await _replay(key, await key.find(), again)
         except FINAL as refusal:
@@ -138,7 +158,7 @@ async def _replay(key: Key, found: KeyRecord | None, again: Again[T]) -> T:
     if found.fingerprint != key.fingerprint:
         raise Unprocessable("Idempotency-Key was already used for another request")
     outcome: dict[str, Any] = msgspec.json.decode(found.outcome)
-    if found.status != DONE:
+    if found.kind == "refused":
         raise _rebuilt(outcome)
     return await again(outcome)
 
@@ -146,7 +166,7 @@ async def _replay(key: Key, found: KeyRecord | None, again: Again[T]) -> T:
 async def _record_refusal(key: Key, refusal: IcekeelError) -> KeyRecord | None:
     """Record a refusal; answers the record of a concurrent duplicate that came first. Losing the record is harmless."""
     try:
-        await key.ctx.store.write(key.record(_refusal(refusal), REFUSED))
+        await key.ctx.store.write(key.record(_refusal(refusal), "refused"))
     except KeyAlreadyUsed:
         return await key.find()
     except (Unavailable, OutcomeUnknown):

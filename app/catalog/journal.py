@@ -26,7 +26,7 @@ class _Head(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Scribe:
+class JournalWriter:
     """Writes events about one table or view (or a namespace: empty `name` and `uuid`), by one caller, at one time."""
 
     at_ms: int
@@ -137,9 +137,9 @@ class Scribe:
         }
 
 
-def scribe(
+def journal_writer(
     ctx: Context, caller: Caller, warehouse: Warehouse, levels: Levels, name: str = "", uuid: str = ""
-) -> Scribe:
-    """The pen for one request's events, holding its time and its caller."""
+) -> JournalWriter:
+    """The writer of one request's events, holding its time and its caller."""
     client = f"{caller.client} {caller.client_version}".strip()
-    return Scribe(ctx.clock.now_ms(), caller.principal, client, warehouse.name, levels, name, uuid)
+    return JournalWriter(ctx.clock.now_ms(), caller.principal, client, warehouse.name, levels, name, uuid)

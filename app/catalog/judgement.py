@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from app.catalog import inheritance, weights
+from app.catalog import namespaces, weights
 from app.catalog.context import Context
 from app.catalog.metadata_cache import aside
 from app.errors import CommitFailed, EvolutionRefused
@@ -95,7 +95,7 @@ async def policy(
     gone = {waiver.waiver_id for waiver in spent}
     return policy_from(
         after.properties if before is None else {**after.properties, **before.properties},
-        await inheritance.namespace_properties(ctx, scope.warehouse, scope.levels, scope.namespace_properties),
+        await namespaces.namespace_properties(ctx, scope.warehouse, scope.levels, scope.namespace_properties),
         [(setting.code, setting.severity) for setting in settings],
         [waiver for waiver in waivers if waiver.waiver_id not in gone],
     )

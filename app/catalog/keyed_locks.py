@@ -1,4 +1,5 @@
-"""Queues of this process, one per thing: commits to one table line up instead of fighting over the swap."""
+"""Locks of this process, one per key: commits to one table wait for each other instead of fighting over the swap.
+Nothing here knows what a key stands for."""
 
 from __future__ import annotations
 
@@ -11,44 +12,44 @@ from app.errors import TooManyRequests
 
 
 @dataclass(slots=True)
-class _Line:
+class _KeyedLock:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    members: int = 0
+    users: int = 0
 
 
 class KeyedLocks:
     """Keyed locks with a bounded number of waiters. An idle key costs nothing."""
 
-    __slots__ = ("_lines",)
+    __slots__ = ("_locks",)
 
     def __init__(self) -> None:
-        self._lines: dict[Hashable, _Line] = {}
+        self._locks: dict[Hashable, _KeyedLock] = {}
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self._locks)
 
     @asynccontextmanager
-    async def stand(self, keys: Iterable[tuple[object, ...]], longest: int) -> AsyncIterator[None]:
-        """Hold every key at once; TooManyRequests when `longest` others already stand in one of the lines.
+    async def hold(self, keys: Iterable[tuple[object, ...]], longest: int) -> AsyncIterator[None]:
+        """Hold every key at once; TooManyRequests when `longest` others already hold or await one of them.
 
         Keys are taken in sorted order, so that two holders of several keys never wait for each other.
         """
         wanted = sorted(set(keys), key=repr)
-        if any(line.members > longest for key in wanted if (line := self._lines.get(key)) is not None):
+        if any(entry.users > longest for key in wanted if (entry := self._locks.get(key)) is not None):
             raise TooManyRequests("Too many commits wait for this table; nothing was done. Try again.")
         async with AsyncExitStack() as held:
             for key in wanted:
-                await held.enter_async_context(self._hold(key))
+                await held.enter_async_context(self._hold_one(key))
             yield
 
     @asynccontextmanager
-    async def _hold(self, key: tuple[object, ...]) -> AsyncIterator[None]:
-        line = self._lines.setdefault(key, _Line())
-        line.members += 1
+    async def _hold_one(self, key: tuple[object, ...]) -> AsyncIterator[None]:
+        entry = self._locks.setdefault(key, _KeyedLock())
+        entry.users += 1
         try:
-            async with line.lock:
+            async with entry.lock:
                 yield
         finally:
-            line.members -= 1
-            if line.members == 0:
-                del self._lines[key]
+            entry.users -= 1
+            if entry.users == 0:
+                del self._locks[key]

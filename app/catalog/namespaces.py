@@ -1,19 +1,18 @@
-"""Namespaces: nested, with properties, and dropped only when empty."""
+"""Namespaces: nested, with properties that hold for everything below, and dropped only when empty."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from app.catalog import commit_point, idempotency, locations, pages, warehouses
+from app.catalog import commit_point, locations, results, warehouses
 from app.catalog.context import Caller, Context
-from app.catalog.idempotency import Key
-from app.catalog.pages import EVERYTHING, PageRequest
-from app.catalog.results import Listed, NamespaceView, PropertiesResult
+from app.catalog.idempotency import Key, Outcome, idempotent, nothing
+from app.catalog.results import EVERYTHING, Listed, NamespaceView, PageRequest, PropertiesResult
 from app.errors import BadRequest, NoSuchNamespace, Unprocessable
 from app.evolution.engine.policy import misspelt
 from app.iceberg import names
-from app.ports import CreateNamespace, DropNamespace, Levels, Namespace, UpdateNamespace, Warehouse
+from app.ports import CreateNamespace, DropNamespace, Levels, Namespace, Tabular, UpdateNamespace, Warehouse
 
 MOST_PROPERTIES: Final = 1_000
 """Properties that a namespace may have."""
@@ -28,7 +27,7 @@ async def list_namespaces(
     home = await warehouses.warehouse(ctx, warehouse)
     if parent:
         await existing(ctx, home, parent)
-    return await pages.listed(
+    return await results.listed(
         ctx.limits,
         page,
         ("namespaces", home.name, parent),
@@ -36,27 +35,31 @@ async def list_namespaces(
     )
 
 
+async def _created_again(
+    ctx: Context, warehouse: Warehouse, outcome: Outcome, levels: Levels, properties: Mapping[str, str]
+) -> NamespaceView:
+    return await load_namespace(ctx, warehouse.name, levels)
+
+
+@idempotent(_created_again)
 async def create_namespace(
-    ctx: Context, caller: Caller, warehouse: str, levels: Levels, properties: Mapping[str, str]
+    ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, levels: Levels, properties: Mapping[str, str]
 ) -> NamespaceView:
     """AlreadyExists; NoSuchNamespace when the parent is missing; BadRequest on a bad name or a foreign `location`."""
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
-
-    async def act(key: Key) -> NamespaceView:
-        if not levels:
-            raise BadRequest("Invalid namespace: at least one level is needed")
-        names.validate_levels(levels)
-        _check_amount(properties)
-        _check_rules(properties)
-        if await ctx.store.namespace(home.name, levels) is None:
-            _check_location(ctx, home, properties)
-        op = CreateNamespace(warehouse=home.name, levels=levels, properties=dict(properties), now_ms=ctx.clock.now_ms())
-        created = Namespace(namespace_id=0, warehouse=home.name, levels=levels, properties=op.properties)
-        answer = await _shown(ctx, home, created)
-        await commit_point.land(ctx, [op], key, {})
-        return answer
-
-    return await idempotency.once(ctx, caller, home, act, lambda _: load_namespace(ctx, warehouse, levels))
+    if not levels:
+        raise BadRequest("Invalid namespace: at least one level is needed")
+    names.validate_levels(levels)
+    _check_amount(properties)
+    _check_rules(properties)
+    if await ctx.store.namespace(warehouse.name, levels) is None:
+        _check_location(ctx, warehouse, properties)
+    op = CreateNamespace(
+        warehouse=warehouse.name, levels=levels, properties=dict(properties), now_ms=ctx.clock.now_ms()
+    )
+    created = Namespace(namespace_id=0, warehouse=warehouse.name, levels=levels, properties=op.properties)
+    answer = await _shown(ctx, warehouse, created)
+    await commit_point.land(ctx, [op], key, {})
+    return answer
 
 
 async def load_namespace(ctx: Context, warehouse: str, levels: Levels) -> NamespaceView:
@@ -70,54 +73,55 @@ async def namespace_exists(ctx: Context, warehouse: str, levels: Levels) -> None
     await existing(ctx, await warehouses.warehouse(ctx, warehouse), levels)
 
 
+async def _updated_again(
+    ctx: Context,
+    warehouse: Warehouse,
+    outcome: Outcome,
+    levels: Levels,
+    updates: Mapping[str, str],
+    removals: Sequence[str],
+) -> PropertiesResult:
+    return PropertiesResult(tuple(updates), tuple(outcome["removed"]), tuple(outcome["missing"]))
+
+
+@idempotent(_updated_again)
 async def update_properties(
     ctx: Context,
     caller: Caller,
-    warehouse: str,
+    warehouse: Warehouse,
+    key: Key,
     levels: Levels,
     updates: Mapping[str, str],
     removals: Sequence[str],
 ) -> PropertiesResult:
     """Set and remove properties. Unprocessable when one key is in both; NoSuchNamespace."""
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
-
-    async def act(key: Key) -> PropertiesResult:
-        before = await existing(ctx, home, levels)
-        both = sorted(set(updates) & set(removals))
-        if both:
-            raise Unprocessable(f"Invalid properties update: both set and removed: {', '.join(both)}")
-        _check_rules(updates)
-        if updates.get(locations.LOCATION) != before.properties.get(locations.LOCATION):
-            _check_location(ctx, home, updates)
-        gone = tuple(dict.fromkeys(removals))
-        if updates:
-            out = frozenset(gone)
-            _check_amount({**{k: v for k, v in before.properties.items() if k not in out}, **updates})
-        result = PropertiesResult(
-            updated=tuple(updates),
-            removed=tuple(name for name in gone if name in before.properties),
-            missing=tuple(name for name in gone if name not in before.properties),
-        )
-        op = UpdateNamespace(
-            warehouse=home.name, levels=levels, updates=dict(updates), removals=gone, now_ms=ctx.clock.now_ms()
-        )
-        await commit_point.land(ctx, [op], key, {"removed": result.removed, "missing": result.missing})
-        return result
-
-    async def again(outcome: idempotency.Outcome) -> PropertiesResult:
-        return PropertiesResult(tuple(updates), tuple(outcome["removed"]), tuple(outcome["missing"]))
-
-    return await idempotency.once(ctx, caller, home, act, again)
+    before = await existing(ctx, warehouse, levels)
+    both = sorted(set(updates) & set(removals))
+    if both:
+        raise Unprocessable(f"Invalid properties update: both set and removed: {', '.join(both)}")
+    _check_rules(updates)
+    if updates.get(locations.LOCATION) != before.properties.get(locations.LOCATION):
+        _check_location(ctx, warehouse, updates)
+    gone = tuple(dict.fromkeys(removals))
+    if updates:
+        out = frozenset(gone)
+        _check_amount({**{k: v for k, v in before.properties.items() if k not in out}, **updates})
+    result = PropertiesResult(
+        updated=tuple(updates),
+        removed=tuple(name for name in gone if name in before.properties),
+        missing=tuple(name for name in gone if name not in before.properties),
+    )
+    op = UpdateNamespace(
+        warehouse=warehouse.name, levels=levels, updates=dict(updates), removals=gone, now_ms=ctx.clock.now_ms()
+    )
+    await commit_point.land(ctx, [op], key, {"removed": result.removed, "missing": result.missing})
+    return result
 
 
-async def drop_namespace(ctx: Context, caller: Caller, warehouse: str, levels: Levels) -> None:
+@idempotent(nothing)
+async def drop_namespace(ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, levels: Levels) -> None:
     """NoSuchNamespace; NamespaceNotEmpty when it holds tables, views or namespaces."""
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
-
-    async def act(key: Key) -> None:
-        await commit_point.land(ctx, [DropNamespace(warehouse=home.name, levels=levels)], key, {})
-
-    await idempotency.once(ctx, caller, home, act, idempotency.nothing)
+    await commit_point.land(ctx, [DropNamespace(warehouse=warehouse.name, levels=levels)], key, {})
 
 
 async def existing(ctx: Context, warehouse: Warehouse, levels: Levels) -> Namespace:
@@ -160,3 +164,27 @@ def _check_location(ctx: Context, warehouse: Warehouse, properties: Mapping[str,
     wanted = properties.get(locations.LOCATION)
     if wanted:
         locations.check(ctx, warehouse, wanted, "namespace location")
+
+
+Heritage = tuple[Mapping[str, str], ...]
+"""Properties of namespaces, the nearest first."""
+
+
+async def namespace_properties(ctx: Context, warehouse: str, levels: Levels, own: Mapping[str, str]) -> Heritage:
+    """`own`, the properties of the namespace `levels`, and those of each one above it, for which it takes a read."""
+    found = [own]
+    for depth in range(len(levels) - 1, 0, -1):
+        above = await ctx.store.namespace(warehouse, levels[:depth])
+        if above is not None:
+            found.append(above.properties)
+    return tuple(found)
+
+
+async def heritage_of(ctx: Context, row: Tabular) -> Heritage:
+    """The properties of the namespaces that a table or view lies in."""
+    return await namespace_properties(ctx, row.warehouse, row.namespace, row.namespace_properties)
+
+
+def nearest(heritage: Heritage, name: str) -> str | None:
+    """The value of a property in the nearest namespace that has it."""
+    return next((properties[name] for properties in heritage if name in properties), None)

@@ -20,18 +20,19 @@ data files are not garbage in this sense: they were named once.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-from app.catalog import locations, metadata_history, unclaimed, warehouses
+from app.catalog import locations, metadata_history, warehouses
 from app.catalog.context import Context
-from app.catalog.metadata_cache import TABLE, read_afresh
+from app.catalog.metadata_cache import TABLE, aside, read_afresh, unpacked
 from app.catalog.metadata_history import key_of
-from app.catalog.sweep import every_row
-from app.errors import IcekeelError
+from app.errors import IcekeelError, ObjectMissing, PayloadTooLarge, SpecError
+from app.iceberg import metadata_file
+from app.iceberg.json import codec
 from app.iceberg.metadata_file import parse_version
 from app.metadata.properties import GC_ENABLED, may_delete
-from app.ports import Objects, ObjectStat, Tabular, Warehouse
+from app.ports import Kind, Levels, Objects, ObjectStat, Tabular, Warehouse
 
 log = logging.getLogger(__name__)
 
@@ -86,9 +87,9 @@ async def collect(
     return report
 
 
-async def _look_through(ctx: Context, home: Warehouse, cutoff_ms: int, limit: int, report: Report) -> None:
-    objects = ctx.objects.of(home)
-    async for row in every_row(ctx, home.name):
+async def _look_through(ctx: Context, warehouse: Warehouse, cutoff_ms: int, limit: int, report: Report) -> None:
+    objects = ctx.objects.of(warehouse)
+    async for row in every_row(ctx, warehouse.name):
         report.tables += 1
         if len(report.garbage) >= limit:
             report.complete = False
@@ -97,7 +98,7 @@ async def _look_through(ctx: Context, home: Warehouse, cutoff_ms: int, limit: in
             await _of_table(ctx, objects, row, cutoff_ms, report)
         except IcekeelError as failure:
             report.kept.append((row.location, failure.message))
-    found = await unclaimed.first_versions(ctx, home, cutoff_ms, limit - len(report.garbage))
+    found = await first_versions(ctx, warehouse, cutoff_ms, limit - len(report.garbage))
     report.garbage += found.garbage
     report.kept += found.kept
     report.complete = report.complete and found.complete
@@ -176,3 +177,160 @@ async def _store_of(ctx: Context, homes: tuple[Warehouse, ...], location: str) -
 
 def _depth(parent: str, child: str) -> int:
     return len(parent) if key_of(child).startswith(key_of(parent) + "/") else -1
+
+
+_LOOKED_AT = 10_000
+"""Files of one unclaimed folder that are looked at; one that holds more is no leftover of a create."""
+
+_UUIDS = ("table-uuid", "view-uuid")
+_METADATA = "metadata"
+
+
+@dataclass(slots=True)
+class Found:
+    garbage: list[ObjectStat] = field(default_factory=list)
+    kept: list[tuple[str, str]] = field(default_factory=list)
+    complete: bool = True
+
+
+async def first_versions(ctx: Context, warehouse: Warehouse, cutoff_ms: int, limit: int) -> Found:
+    """Walk the warehouse's folders down to the live tables and views; look into what is nobody's."""
+    objects, found = ctx.objects.of(warehouse), Found()
+    live, above = await _claims(ctx)
+    pending = [warehouse.location]
+    while pending:
+        for folder in (await objects.look(pending.pop())).folders:
+            place = key_of(folder)
+            if place in live:
+                continue
+            if place in above:
+                pending.append(folder)
+            elif len(found.garbage) >= limit:
+                found.complete = False
+                return found
+            else:
+                await _look_into(ctx, objects, folder, cutoff_ms, found)
+    return found
+
+
+async def _claims(ctx: Context) -> tuple[set[str], set[str]]:
+    """Canonical locations of everything live or still to be purged, in any warehouse, and all folders above them."""
+    live: set[str] = set()
+    for home in await warehouses.list_warehouses(ctx):
+        async for row in every_row(ctx, home.name):
+            live |= {key_of(row.location), key_of(_table_folder(row.metadata_location))}
+    live |= {key_of(job.location) for job in await ctx.store.purge_jobs(_LOOKED_AT)}
+    above: set[str] = set()
+    for location in live:
+        folder = location.rpartition("/")[0]
+        while folder and folder not in above:
+            above.add(folder)
+            folder = folder.rpartition("/")[0]
+    return live, above
+
+
+async def _look_into(ctx: Context, objects: Objects, folder: str, cutoff_ms: int, found: Found) -> None:
+    files: list[ObjectStat] = []
+    async for one in objects.list(folder):
+        files.append(one)
+        if len(files) > _LOOKED_AT:
+            found.kept.append((folder, "no table claims it, and it holds too much to be the rest of a create"))
+            return
+    for table, inside in _by_table(files).items():
+        reason = await _why_kept(ctx, objects, inside, cutoff_ms)
+        if reason is None and (owners := await locations.owners(ctx, objects, table)):
+            reason = f"it lies where {', '.join(owners[:5])} may have files"
+        if reason is None:
+            found.garbage += inside
+        elif reason:
+            found.kept.append((table, reason))
+
+
+def _by_table(files: list[ObjectStat]) -> dict[str, list[ObjectStat]]:
+    """Everything below each folder that holds a metadata file or a half-written one."""
+    tables: dict[str, list[ObjectStat]] = {
+        _table_folder(one.location): []
+        for one in files
+        if one.leftover or metadata_file.parse_version(one.location) >= 0
+    }
+    for one in files:
+        folder = one.location
+        while "/" in folder:
+            folder = folder.rpartition("/")[0]
+            if folder in tables:
+                tables[folder].append(one)
+    return tables
+
+
+async def _why_kept(ctx: Context, objects: Objects, files: list[ObjectStat], cutoff_ms: int) -> str | None:
+    """None when the files are the leftovers of a create; empty when they are too young to tell."""
+    if any(one.modified_ms >= cutoff_ms for one in files):
+        return ""
+    for one in files:
+        if one.leftover:
+            continue
+        if metadata_file.parse_version(one.location) != 0:
+            return "no table claims it, and it holds more than a first version"
+        uuid = await _uuid(objects, one.location, ctx.limits.document_bytes)
+        if uuid is None:
+            return f"no table claims it, and {one.location} cannot be read"
+        if await ctx.store.journal(table_uuid=uuid, limit=1):
+            return "it was a table once"
+    return None
+
+
+async def _uuid(objects: Objects, location: str, limit: int) -> str | None:
+    try:
+        data = await unpacked(await objects.read(location, limit=limit), location, limit)
+        document = codec.as_object(await aside(len(data), codec.decode, data), "$")
+    except (SpecError, ObjectMissing, PayloadTooLarge):
+        return None
+    values = [document[name] for name in _UUIDS if name in document]
+    return values[0] if len(values) == 1 and isinstance(values[0], str) else None
+
+
+def _table_folder(location: str) -> str:
+    """`.../t/metadata/x` belongs to `.../t`; anything else to its own folder."""
+    folder = location.rsplit("/", 1)[0]
+    head, _, last = folder.rpartition("/")
+    return head if last == _METADATA else folder
+
+
+_PAGE = 1000
+_KINDS: tuple[Kind, ...] = ("table", "view")
+
+
+async def every_row(ctx: Context, warehouse: str) -> AsyncIterator[Tabular]:
+    """Rows as they are when they are reached; what is created or renamed meanwhile may be missed or met twice."""
+    pending: list[Levels] = [()]
+    while pending:
+        levels = pending.pop()
+        pending += [child async for child in _children(ctx, warehouse, levels)]
+        if levels:
+            for kind in _KINDS:
+                async for row in _rows(ctx, warehouse, levels, kind):
+                    yield row
+
+
+async def _children(ctx: Context, warehouse: str, levels: Levels) -> AsyncIterator[Levels]:
+    after: str | None = None
+    while True:
+        page = await ctx.store.namespaces(warehouse, levels, after=after, limit=_PAGE)
+        for child in page.items:
+            yield child
+        after = page.after
+        if after is None:
+            return
+
+
+async def _rows(ctx: Context, warehouse: str, levels: Levels, kind: Kind) -> AsyncIterator[Tabular]:
+    after: str | None = None
+    while True:
+        page = await ctx.store.tabulars(warehouse, levels, kind, after=after, limit=_PAGE)
+        for name in page.items:
+            row = await ctx.store.tabular(warehouse, levels, name)
+            if row is not None:
+                yield row
+        after = page.after
+        if after is None:
+            return

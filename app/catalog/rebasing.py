@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from app.catalog import schema_history
+from app.catalog.commits import PlannedUpdates
 from app.catalog.context import Context
-from app.catalog.inheritance import Heritage, nearest
+from app.catalog.namespaces import Heritage, nearest
 from app.errors import BadRequest, CommitFailed
 from app.evolution.editing.edit import Touch, missing
 from app.evolution.editing.operations import Operation, Rename
@@ -28,7 +29,6 @@ from app.evolution.editing.plan import (
 from app.evolution.editing.schema_builder import shown
 from app.evolution.engine.diff import diff
 from app.iceberg.table import TableMetadata
-from app.iceberg.update import TableUpdate
 from app.ports import Tabular
 
 _MOST_TOLD = 5
@@ -78,30 +78,26 @@ class OperationsDrifted(CommitFailed):
 class Rebase:
     """One wish on its way through the states of a table, until one of them takes it."""
 
-    def __init__(self, wish: SchemaChange, namespaces: Heritage) -> None:
+    def __init__(self, wish: SchemaChange) -> None:
         self._wish = wish
-        self._namespaces = namespaces
         self._first: Plan | None = None
-        self._made: Plan | None = None
-        self._record: dict[str, Any] = {}
 
-    @property
-    def operations(self) -> tuple[Operation, ...]:
-        return self._wish.operations
+    def updates_on(self, base: TableMetadata, heritage: Heritage) -> PlannedUpdates:
+        """The updates of `plan_on`, and what they amount to as decoded JSON."""
+        made = self.plan_on(base, heritage)
+        return PlannedUpdates(made.updates, self._told(made))
 
-    def updates_on(self, base: TableMetadata) -> tuple[TableUpdate, ...]:
-        made = self.plan_on(base)
-        self._record = self._told()
-        return made.updates
+    def plan_on(self, base: TableMetadata, heritage: Heritage) -> Plan:
+        """The plan for `base` below namespaces of these properties, the nearest first.
 
-    def plan_on(self, base: TableMetadata) -> Plan:
-        """The plan for `base`. Otherwise when it would mean something else than where the wish comes from."""
+        OperationsDrifted when it would mean something else than where the wish comes from.
+        """
         if self._first is None:
-            self._first = self._where_it_comes_from(base)
+            self._first = self._where_it_comes_from(base, heritage)
         first = self._first
         moved_on = first is not None and first.base_schema_id != base.current_schema_id
         try:
-            made = self._plan(base)
+            made = self._plan(base, heritage)
         except BadRequest as fault:
             if first is None or not moved_on:
                 raise
@@ -117,16 +113,10 @@ class Rebase:
                 f"{made.digest[:12]}. Nothing was changed; look at the new plan."
             )
         self._first = first or made
-        self._made = made
         return made
 
-    def record(self) -> dict[str, Any]:
-        """What the last `updates_on` amounts to, as decoded JSON. It is made there, where much work is in place."""
-        return self._record
-
-    def _told(self) -> dict[str, Any]:
-        made, first = self._made, self._first
-        assert made is not None and first is not None
+    def _told(self, made: Plan) -> dict[str, Any]:
+        first = self._first or made
         record: dict[str, Any] = {
             "plan-hash": made.digest,
             "requirements": requirements_to_json(made.requirements),
@@ -141,19 +131,19 @@ class Rebase:
             record["rebased"] = {"from-schema-id": first.base_schema_id, "onto-schema-id": made.base_schema_id}
         return record
 
-    def _where_it_comes_from(self, base: TableMetadata) -> Plan | None:
+    def _where_it_comes_from(self, base: TableMetadata, heritage: Heritage) -> Plan | None:
         schema_id = self._wish.base_schema_id
         if schema_id is None or schema_id == base.current_schema_id:
             return None
         earlier = at_schema(base, schema_id)
         if earlier is None:
             raise CommitFailed(f"Schema {schema_id} is not retained, so nobody can tell what was meant. Plan again.")
-        return self._plan(earlier)
+        return self._plan(earlier, heritage)
 
-    def _plan(self, base: TableMetadata) -> Plan:
+    def _plan(self, base: TableMetadata, heritage: Heritage) -> Plan:
         tag = self._wish.tag
         if tag is None:
-            asked = nearest((base.properties, *self._namespaces), TAG_PROPERTY)
+            asked = nearest((base.properties, *heritage), TAG_PROPERTY)
             tag = asked is not None and asked.lower() == "true"
         return plan(base, self._wish.operations, tag_before_drop=tag)
 

@@ -6,25 +6,22 @@ import logging
 from dataclasses import replace
 
 from app.catalog import (
-    commits,
-    drafts,
+    commit_point,
     idempotency,
     judgement,
     locations,
     namespaces,
-    places,
     tabulars,
     versions,
-    warehouses,
 )
 from app.catalog.context import Caller, Context
-from app.catalog.drafts import Draft
-from app.catalog.idempotency import Key, Outcome
-from app.catalog.journal import scribe
+from app.catalog.idempotency import Key, Outcome, idempotent
+from app.catalog.journal import journal_writer
 from app.catalog.judgement import Scope
 from app.catalog.metadata_cache import CachedMetadata, Form, read_afresh, table_text
 from app.catalog.results import Committed, LoadedTable
-from app.errors import AlreadyExists, CommitFailed, IcekeelError, SpecError, SwapLost
+from app.catalog.versions import Draft
+from app.errors import AlreadyExists, IcekeelError, SpecError
 from app.iceberg import names
 from app.iceberg.table import TableMetadata, parse_table_metadata, verify_table_metadata
 from app.ports import Levels, Tabular, Warehouse
@@ -33,10 +30,19 @@ from app.rules import Finding
 log = logging.getLogger(__name__)
 
 
+async def _registered_again(
+    ctx: Context, warehouse: Warehouse, outcome: Outcome, levels: Levels, name: str, *_: object, **__: object
+) -> LoadedTable:
+    version = await versions.recorded(ctx, warehouse, levels, name, outcome)
+    return versions.loaded(warehouse, version, idempotency.findings_of(outcome))
+
+
+@idempotent(_registered_again)
 async def register_table(
     ctx: Context,
     caller: Caller,
-    warehouse: str,
+    warehouse: Warehouse,
+    key: Key,
     levels: Levels,
     name: str,
     metadata_location: str,
@@ -51,78 +57,65 @@ async def register_table(
     refused for is in the answer's findings and in the journal, and no waiver is used up.
     NoSuchNamespace; BadRequest for a location we may not read or a file that is no table; NotFound for no file.
     """
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
 
-    async def act(key: Key) -> LoadedTable:
-        async with ctx.caches.lines.stand([(home.name, levels, name)], ctx.limits.queue_length):
-            for _ in range(ctx.limits.commit_attempts):
-                draft = await _registration(ctx, caller, home, levels, name, metadata_location, overwrite)
-                try:
-                    await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
-                except SwapLost:
-                    continue
-                except AlreadyExists as refusal:
-                    raise await places.now_taken(ctx, home, levels, name, "table", refusal) from None
-                return versions.loaded(home, versions.of(draft), draft.findings)
-        raise CommitFailed(tabulars.CROWDED)
+    async def attempt() -> LoadedTable:
+        draft = await _registration(ctx, caller, warehouse, levels, name, metadata_location, overwrite)
+        try:
+            await versions.publish(ctx, warehouse, [draft], key, versions.outcome(draft))
+        except AlreadyExists as refusal:
+            raise await tabulars.now_taken(ctx, warehouse, levels, name, "table", refusal) from None
+        return versions.loaded(warehouse, versions.of(draft), draft.findings)
 
-    async def again(outcome: Outcome) -> LoadedTable:
-        version = await versions.recorded(ctx, home, levels, name, outcome)
-        return versions.loaded(home, version, idempotency.findings_of(outcome))
-
-    return await idempotency.once(ctx, caller, home, act, again)
+    return await commit_point.swap(ctx, warehouse, [(levels, name)], attempt)
 
 
-async def unregister_table(ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str) -> Committed:
+async def _unregistered_again(
+    ctx: Context, warehouse: Warehouse, outcome: Outcome, levels: Levels, name: str
+) -> Committed:
+    return versions.committed(warehouse, await versions.recorded(ctx, warehouse, levels, name, outcome))
+
+
+@idempotent(_unregistered_again)
+async def unregister_table(
+    ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, levels: Levels, name: str
+) -> Committed:
     """Forget the table and leave every file; answers its last version. Later commits here find no table.
 
     NoSuchTable; NotFound when its metadata file has vanished (then only a drop can remove the name).
     """
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
 
-    async def act(key: Key) -> Committed:
-        async with ctx.caches.lines.stand([(home.name, levels, name)], ctx.limits.queue_length):
-            for _ in range(ctx.limits.commit_attempts):
-                row = await places.table(ctx, home, levels, name)
-                document = await ctx.caches.documents.table(
-                    ctx.objects.of(home), row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
-                )
-                try:
-                    await tabulars.remove(ctx, caller, home, row, key, {"file": row.metadata_location})
-                except SwapLost:
-                    continue
-                return versions.committed(home, versions.Version(row.metadata_location, document.text))
-        raise CommitFailed(tabulars.CROWDED)
+    async def attempt() -> Committed:
+        row = await tabulars.table(ctx, warehouse, levels, name)
+        document = await tabulars.table_document(ctx, warehouse, row)
+        await tabulars.remove(ctx, caller, warehouse, row, key, {"file": row.metadata_location})
+        return versions.committed(warehouse, versions.Version(row.metadata_location, document.text))
 
-    async def again(outcome: Outcome) -> Committed:
-        return versions.committed(home, await versions.recorded(ctx, home, levels, name, outcome))
-
-    return await idempotency.once(ctx, caller, home, act, again)
+    return await commit_point.swap(ctx, warehouse, [(levels, name)], attempt)
 
 
 async def _registration(
-    ctx: Context, caller: Caller, home: Warehouse, levels: Levels, name: str, file: str, overwrite: bool
+    ctx: Context, caller: Caller, warehouse: Warehouse, levels: Levels, name: str, file: str, overwrite: bool
 ) -> Draft:
     names.validate_name(name)
-    await namespaces.existing(ctx, home, levels)
-    row = await ctx.store.tabular(home.name, levels, name)
+    await namespaces.existing(ctx, warehouse, levels)
+    row = await ctx.store.tabular(warehouse.name, levels, name)
     if row is not None and not (overwrite and row.kind == "table"):
-        raise places.taken(row, "table")
-    locations.check(ctx, home, file, "metadata location")
-    document = await read_afresh(ctx.objects.of(home), file, ctx.limits.document_bytes, _WHOLE, foreign=True)
+        raise tabulars.taken(row, "table")
+    locations.check(ctx, warehouse, file, "metadata location")
+    document = await read_afresh(ctx.objects.of(warehouse), file, ctx.limits.document_bytes, _WHOLE, foreign=True)
     metadata = document.metadata
-    locations.check(ctx, home, metadata.location, "table location in the metadata file")
+    locations.check(ctx, warehouse, metadata.location, "table location in the metadata file")
     uuid = metadata.table_uuid or (ctx.ids.uuid4() if row is None else row.uuid)
     if row is not None and row.uuid.lower() != uuid.lower():
         raise AlreadyExists(
-            f"{places.taken(row, 'table').message} and is another table: uuid {row.uuid}, not {uuid}. Drop it first."
+            f"{tabulars.taken(row, 'table').message} and is another table: uuid {row.uuid}, not {uuid}. Drop it first."
         )
-    await _warn_of_overlap(ctx, home, name, metadata.location, row)
-    before = None if row is None else await _before(ctx, home, row)
+    await _warn_of_overlap(ctx, warehouse, name, metadata.location, row)
+    before = None if row is None else await _before(ctx, warehouse, row)
     findings = () if row is None or before is None else await _findings(ctx, row, before, metadata)
-    places_named = locations.named_places(ctx, home, metadata)
-    roots = await locations.roots(ctx, home, metadata.location, metadata.properties, file, *places_named)
-    draft = _draft(ctx, caller, home, (levels, name), row, uuid, file, document, before, findings)
+    places_named = locations.named_places(ctx, warehouse, metadata)
+    roots = await locations.roots(ctx, warehouse, metadata.location, metadata.properties, file, *places_named)
+    draft = _draft(ctx, caller, warehouse, (levels, name), row, uuid, file, document, before, findings)
     return replace(draft, roots=roots)
 
 
@@ -139,7 +132,7 @@ _WHOLE = Form(_parse_whole, table_text)
 def _draft(
     ctx: Context,
     caller: Caller,
-    home: Warehouse,
+    warehouse: Warehouse,
     place: tuple[Levels, str],
     row: Tabular | None,
     uuid: str,
@@ -148,7 +141,7 @@ def _draft(
     before: TableMetadata | None,
     findings: tuple[Finding, ...],
 ) -> Draft:
-    pen = scribe(ctx, caller, home, *place, uuid)
+    writer = journal_writer(ctx, caller, warehouse, *place, uuid)
     return Draft(
         kind="table",
         levels=place[0],
@@ -158,11 +151,11 @@ def _draft(
         location=document.metadata.location,
         file=file,
         document=document,
-        columns=commits.columns_of(document.metadata, pen.at_ms),
+        columns=versions.columns_of(document.metadata, writer.at_ms),
         registered=True,
         events=(
-            pen.created("table", file, registered=True, findings=findings),
-            *pen.evolved(before, document.metadata, file, findings),
+            writer.created("table", file, registered=True, findings=findings),
+            *writer.evolved(before, document.metadata, file, findings),
         ),
         findings=findings,
     )
@@ -177,20 +170,17 @@ async def _findings(ctx: Context, row: Tabular, before: TableMetadata, after: Ta
         return ()
 
 
-async def _before(ctx: Context, home: Warehouse, row: Tabular) -> TableMetadata | None:
+async def _before(ctx: Context, warehouse: Warehouse, row: Tabular) -> TableMetadata | None:
     """The version that an overwrite replaces, for the journal; None when it cannot be read, which overwriting cures."""
     try:
-        document = await ctx.caches.documents.table(
-            ctx.objects.of(home), row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
-        )
+        return (await tabulars.table_document(ctx, warehouse, row)).metadata
     except IcekeelError:
         return None
-    return document.metadata
 
 
-async def _warn_of_overlap(ctx: Context, home: Warehouse, name: str, location: str, row: Tabular | None) -> None:
+async def _warn_of_overlap(ctx: Context, warehouse: Warehouse, name: str, location: str, row: Tabular | None) -> None:
     others = await locations.owners(
-        ctx, ctx.objects.of(home), location, besides=None if row is None else row.tabular_id
+        ctx, ctx.objects.of(warehouse), location, besides=None if row is None else row.tabular_id
     )
     if others:
         log.warning("registering %s at %s, where also lies: %s; purging either is refused", name, location, others[:5])

@@ -12,22 +12,22 @@ from typing import Any
 from app.catalog import (
     commits,
     idempotency,
-    inheritance,
     judgement,
     locations,
-    places,
+    namespaces,
+    tabulars,
     versions,
     warehouses,
     weights,
 )
 from app.catalog.context import Caller, Context
-from app.catalog.drafts import Draft
 from app.catalog.dry_run import DryRun, dry_run
-from app.catalog.idempotency import Key, Outcome
+from app.catalog.idempotency import Key, Outcome, idempotent
 from app.catalog.judgement import Scope
 from app.catalog.metadata_cache import CachedMetadata, aside
 from app.catalog.rebasing import OperationsDrifted, Rebase, SchemaChange, what_happened
 from app.catalog.results import Committed
+from app.catalog.versions import Draft
 from app.errors import BadRequest, CommitFailed
 from app.evolution.editing.operations import Operation
 from app.evolution.editing.plan import Plan, plan
@@ -93,8 +93,7 @@ async def plan_change(ctx: Context, warehouse: str, levels: Levels, name: str, w
     CommitFailed when the operations mean something else than on their base schema."""
     home, row, document = await _present(ctx, warehouse, levels, name)
     base = document.metadata
-    turn = Rebase(wish, await inheritance.of(ctx, row))
-    made = await _explained(ctx, row, turn, base)
+    made = await _planned(ctx, row, wish, base)
     run = await _dry_run(ctx, home, row, base, made.updates)
     return Planned(made, run, await _laggards(ctx, row) if made.required else ())
 
@@ -112,54 +111,47 @@ async def check_operations(
     return await _dry_run(ctx, home, row, base, made.updates)
 
 
+async def _applied_again(
+    ctx: Context, warehouse: Warehouse, outcome: Outcome, levels: Levels, name: str, wish: SchemaChange
+) -> Applied:
+    version = await versions.recorded(ctx, warehouse, levels, name, outcome)
+    return Applied(versions.committed(warehouse, version, idempotency.findings_of(outcome)), dict(outcome["record"]))
+
+
+@idempotent(_applied_again)
 async def apply_change(
-    ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str, wish: SchemaChange
+    ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, levels: Levels, name: str, wish: SchemaChange
 ) -> Applied:
     """Plan and commit. NoSuchTable, ValidationFailed, EvolutionRefused, and CommitFailed when the operations no longer
     mean what they meant, or the plan is not the one that `plan_hash` stands for."""
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
+    weight = weights.of_operations(wish.operations)
+    change = commits.TableChange(levels, name, (), (), Rebase(wish).updates_on, weight)
+    try:
+        (draft,) = await commits.land(ctx, caller, warehouse, (change,), key, _outcome)
+    except OperationsDrifted as drifted:
+        raise await what_happened(ctx, await tabulars.table(ctx, warehouse, levels, name), drifted) from None
+    return Applied(versions.committed(warehouse, versions.of(draft), draft.findings), _record(draft))
 
-    async def act(key: Key) -> Applied:
-        row = await places.table(ctx, home, levels, name)
-        turn = Rebase(wish, await inheritance.of(ctx, row))
-        record: dict[str, Any] = {}
 
-        def outcome(made: Sequence[Draft]) -> Outcome:
-            columns = made[0].columns
-            record.update({"schema-id": columns.current_schema_id, "last-column-id": columns.last_column_id})
-            record.update(turn.record())
-            return {**versions.outcome(made[0]), "record": record}
+def _outcome(made: Sequence[Draft]) -> Outcome:
+    return {**versions.outcome(made[0]), "record": _record(made[0])}
 
-        weight = weights.of_operations(wish.operations)
-        change = commits.TableChange(levels, name, (), (), turn.updates_on, weight)
-        try:
-            (draft,) = await commits.land(ctx, caller, home, (change,), key, outcome)
-        except OperationsDrifted as otherwise:
-            raise await what_happened(ctx, row, otherwise) from None
-        return Applied(versions.committed(home, versions.of(draft), draft.findings), record)
 
-    async def again(outcome: Outcome) -> Applied:
-        version = await versions.recorded(ctx, home, levels, name, outcome)
-        return Applied(versions.committed(home, version, idempotency.findings_of(outcome)), dict(outcome["record"]))
-
-    return await idempotency.once(ctx, caller, home, act, again)
+def _record(draft: Draft) -> dict[str, Any]:
+    columns = draft.columns
+    return {"schema-id": columns.current_schema_id, "last-column-id": columns.last_column_id, **draft.record}
 
 
 async def _present(
     ctx: Context, warehouse: str, levels: Levels, name: str
 ) -> tuple[Warehouse, Tabular, CachedMetadata[TableMetadata]]:
     home = await warehouses.warehouse(ctx, warehouse)
-    row = await places.table(ctx, home, levels, name)
-    objects = ctx.objects.of(home)
-    return (
-        home,
-        row,
-        await ctx.caches.documents.table(objects, row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid),
-    )
+    row = await tabulars.table(ctx, home, levels, name)
+    return home, row, await tabulars.table_document(ctx, home, row)
 
 
 async def _dry_run(
-    ctx: Context, home: Warehouse, row: Tabular, base: TableMetadata, updates: tuple[TableUpdate, ...]
+    ctx: Context, warehouse: Warehouse, row: Tabular, base: TableMetadata, updates: tuple[TableUpdate, ...]
 ) -> DryRun:
     """Fold, check and judge as the pipeline does, and write nothing."""
     try:
@@ -174,8 +166,8 @@ async def _dry_run(
         )
         after = applied.metadata
         if after.location != base.location:
-            await locations.check_requested(ctx, home, row.namespace, after.location, "table location")
-        await locations.check_introduced(ctx, home, row.namespace, base.properties, after.properties)
+            await locations.check_requested(ctx, warehouse, row.namespace, after.location, "table location")
+        await locations.check_introduced(ctx, warehouse, row.namespace, base.properties, after.properties)
     except CommitFailed as stale:
         return DryRun("not-checked", base, row.metadata_location, stale.message)
     except BadRequest as fault:
@@ -187,7 +179,7 @@ async def _dry_run(
 
 async def _laggards(ctx: Context, row: Tabular) -> tuple[Laggard, ...]:
     """Clients that load the table and are not known to answer old rows from initial-default, latest first."""
-    await ctx.caches.observations.flush(ctx.store)
+    await ctx.caches.usage.flush(ctx.store)
     seen = [
         Laggard(s.client, s.client_version, honours_initial_default(s.client, s.client_version), s.last_seen_ms)
         for s in await ctx.store.sightings(row.uuid)
@@ -196,8 +188,9 @@ async def _laggards(ctx: Context, row: Tabular) -> tuple[Laggard, ...]:
     return tuple(sorted((one for one in seen if one.honours != "yes"), key=lambda one: -one.last_seen_ms))
 
 
-async def _explained(ctx: Context, row: Tabular, turn: Rebase, base: TableMetadata) -> Plan:
+async def _planned(ctx: Context, row: Tabular, wish: SchemaChange, base: TableMetadata) -> Plan:
+    heritage = await namespaces.heritage_of(ctx, row)
     try:
-        return await aside(weights.of_plan(turn.operations, base.schema), turn.plan_on, base)
-    except OperationsDrifted as otherwise:
-        raise await what_happened(ctx, row, otherwise) from None
+        return await aside(weights.of_plan(wish.operations, base.schema), Rebase(wish).plan_on, base, heritage)
+    except OperationsDrifted as drifted:
+        raise await what_happened(ctx, row, drifted) from None

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from app.catalog import namespaces, places, warehouses
+from app.catalog import namespaces, tabulars, warehouses
 from app.catalog.context import Context
 from app.errors import BadRequest
 from app.events import Created, SchemaChanged, WaiverUsed
@@ -115,7 +115,7 @@ async def table_chronicle(
 ) -> Chronicle:  # fmt: skip
     """The schema changes of a table. NoSuchTable, BadRequest (token, limit)."""
     home = await warehouses.warehouse(ctx, warehouse)
-    row = await places.table(ctx, home, levels, name)
+    row = await tabulars.table(ctx, home, levels, name)
     return await _of_table(ctx, row, query, token, _limit(limit))
 
 
@@ -138,7 +138,7 @@ async def namespace_chronicle(
 async def column_life(ctx: Context, warehouse: str, levels: Levels, name: str, field_id: int) -> Life:
     """Everything that is known of one field ID of a table. NoSuchTable."""
     home = await warehouses.warehouse(ctx, warehouse)
-    row = await places.table(ctx, home, levels, name)
+    row = await tabulars.table(ctx, home, levels, name)
     told = biography(await _metadata(ctx, row), field_id)
     chronicle = await _of_table(ctx, row, Query(field_id=field_id), None, PAGE_MAX)
     return Life(told, chronicle.chapters)
@@ -273,11 +273,7 @@ def before_arrival(table: TableMetadata, levels: Levels, name: str, upto: int) -
 
 async def _metadata(ctx: Context, row: Tabular) -> TableMetadata:
     home = await warehouses.warehouse(ctx, row.warehouse)
-    objects = ctx.objects.of(home)
-    document = await ctx.caches.documents.table(
-        objects, row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
-    )
-    return document.metadata
+    return (await tabulars.table_document(ctx, home, row)).metadata
 
 
 def _position(token: str | None) -> _Place:

@@ -1,4 +1,5 @@
-"""Storage profiles of warehouses: which options there are, which are secret, and what of them clients are told.
+"""Storage profiles of warehouses: which options there are, which are secret, what of them clients are told,
+and when a change needs the secrets again. Where a warehouse lies is not decided here.
 
 Beside Iceberg's own property names (`s3.*`, `gcs.*`, `adls.*`, `client.*`, `io-impl`) a profile has two options of
 ours:
@@ -11,16 +12,119 @@ ours:
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
-from app.catalog.storage_options import CLIENT_ENDPOINT, CLIENT_KEYS, check_name, is_secret
 from app.errors import BadRequest
 from app.iceberg import location as locations
 from app.iceberg.endpoint import origin
 from app.ports import Warehouse
+
+CLIENT_ENDPOINT: Final = "icekeel.client.endpoint"
+CLIENT_KEYS: Final = "icekeel.client.keys"
+
+# What may be shown to whoever asks. Every other option is a secret, one that is new here as well.
+_PUBLIC: Final = {
+    "icekeel.client": "endpoint keys",
+    "s3": (
+        "acceleration-enabled access-grants.enabled access-grants.fallback-to-iam acl analytics-accelerator.enabled "
+        "anonymous checksum-enabled chunked-encoding-enabled client-factory-impl connect-timeout "
+        "cross-region-access-enabled crt.enabled crt.max-concurrency delete-enabled delete.batch-size "
+        "delete.num-threads directory-bucket.list-prefix-as-directory dualstack-enabled endpoint "
+        "force-virtual-addressing multipart.num-threads multipart.part-size-bytes multipart.threshold "
+        "path-style-access preload-client-enabled profile-name proxy-uri region remote-signing-enabled request-timeout "
+        "resolve-region retry-strategy-impl retry.max-wait-ms retry.min-wait-ms retry.num-retries role-arn "
+        "role-session-name server-side-encryption signer signer.endpoint signer.uri sse-kms-key-id sse.key sse.type "
+        "staging-dir use-arn-region-enabled write.namespace-tag-enabled write.storage-class write.table-tag-enabled"
+    ),
+    "client": (
+        "assume-role.arn assume-role.region assume-role.session-name assume-role.timeout-sec credentials-provider "
+        "factory legacy-md5-plugin-enabled profile-name refresh-credentials-enabled refresh-credentials-endpoint "
+        "region role-arn role-session-name"
+    ),
+    "gcs": (
+        "access analytics-core.enabled cache-timeout channel.read.chunk-size-bytes channel.write.chunk-size-bytes "
+        "consistency default-bucket-location delete.batch-size impersonate.delegates impersonate.lifetime-seconds "
+        "impersonate.scopes impersonate.service-account no-auth oauth2.refresh-credentials-enabled "
+        "oauth2.refresh-credentials-endpoint project-id requester-pays service.host user-project version-aware"
+    ),
+    "adls": (
+        "account-host account-name anon auth.shared-key.account.name blob-storage-authority blob-storage-scheme "
+        "client-id dfs-storage-authority dfs-storage-scheme endpoint read.block-size-bytes "
+        "refresh-credentials-enabled refresh-credentials-endpoint tenant-id write.block-size-bytes"
+    ),
+}
+_SECRET: Final = {
+    "s3": "access-key-id secret-access-key session-token session-token-expires-at-ms sse.md5",
+    "client": "access-key-id assume-role.external-id secret-access-key session-token",
+    "gcs": (
+        "client-lib-token decryption-key encryption-key oauth2.token oauth2.token-expires-at service-account-key "
+        "session-kwargs"
+    ),
+    "adls": (
+        "account-key auth.shared-key.account.key client-secret connection-string credential sas-token token "
+        "token-credential-provider"
+    ),
+}
+
+# What follows is a name of the user's: a bucket, a tag, an account.
+_OPEN_PUBLIC: Final = (
+    "s3.access-points.",
+    "s3.analytics-accelerator.",
+    "s3.delete.tags.",
+    "s3.write.tags.",
+    "client.assume-role.tags.",
+)
+_OPEN_SECRET: Final = (
+    "client.credentials-provider.",
+    "adls.connection-string.",
+    "adls.sas-token.",
+    "adls.sas-token-expires-at-ms.",
+    "adls.token-credential-provider.",
+)
+_OPEN: Final = (*_OPEN_PUBLIC, *_OPEN_SECRET)
+
+
+def _names(families: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(f"{family}.{name}" for family, names in families.items() for name in names.split())
+
+
+_SHOWN: Final = _names(_PUBLIC) | {"io-impl"}
+_KNOWN: Final = _SHOWN | _names(_SECRET)
+
+# Of an encryption key the name that KMS has for it; with another type of encryption it is the key itself.
+_ENCRYPTION_KEYS: Final = frozenset({"s3.sse.key", "s3.sse-kms-key-id"})
+_KMS: Final = re.compile(r"arn:aws[a-z-]*:kms:.+|alias/.+|mrk-[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def is_secret(option: str, value: str) -> bool:
+    """Whether an option's value is kept from clients, answers and logs: whenever it is not known to be public."""
+    if option not in _SHOWN and not option.startswith(_OPEN_PUBLIC):
+        return True
+    if option in _ENCRYPTION_KEYS and _KMS.fullmatch(value) is None:
+        return True
+    return _carries_secret(value)
+
+
+def _carries_secret(text: str) -> bool:
+    """Whether a text may be a URL with a password or a signature in it."""
+    _, colon, behind = text.partition(":")
+    _, scheme, rest = text.partition("://")
+    return (bool(colon) and "@" in behind) or (bool(scheme) and ("?" in rest or "#" in rest))
+
+
+def check_name(option: str) -> None:
+    """BadRequest, with the nearest known name, for an option that nothing reads."""
+    if option in _KNOWN or any(option.startswith(family) and len(option) > len(family) for family in _OPEN):
+        return
+    near = difflib.get_close_matches(option, (*_KNOWN, *_OPEN), n=1, cutoff=0.7)
+    known = f"did you mean {near[0]}?" if near else f"known are s3.*, gcs.*, adls.*, client.*, {CLIENT_KEYS}"
+    raise BadRequest(f"Unknown storage option: {option!a} ({known})")
+
 
 # Options that a client's own FileIO understands; everything else is the server's business.
 _CLIENT_OPTIONS: Final = ("s3.", "client.", "gcs.", "adls.", "io-impl")
@@ -150,3 +254,61 @@ def _keys(warehouse: Warehouse) -> dict[str, str]:
     if found and account is not None:
         found.update(dict.fromkeys(_ACCOUNT_NAMES, account))
     return found
+
+
+# Options that say how the store is used, not where it is or by whose word. Every other change needs the secrets.
+_HARMLESS_NAMES: Final = (
+    "s3.acl s3.anonymous s3.checksum-enabled s3.chunked-encoding-enabled s3.connect-timeout s3.crt.enabled "
+    "s3.crt.max-concurrency s3.delete-enabled s3.delete.batch-size s3.delete.num-threads s3.multipart.num-threads "
+    "s3.multipart.part-size-bytes s3.multipart.threshold s3.path-style-access s3.preload-client-enabled s3.region "
+    "s3.request-timeout s3.retry.max-wait-ms s3.retry.min-wait-ms s3.retry.num-retries s3.server-side-encryption "
+    "s3.sse-kms-key-id s3.sse.key s3.sse.type s3.staging-dir s3.write.namespace-tag-enabled s3.write.storage-class "
+    "s3.write.table-tag-enabled client.region gcs.channel.read.chunk-size-bytes gcs.channel.write.chunk-size-bytes "
+    "gcs.default-bucket-location gcs.delete.batch-size gcs.no-auth gcs.project-id gcs.user-project "
+    "adls.read.block-size-bytes adls.write.block-size-bytes"
+)
+_HARMLESS: Final = frozenset(_HARMLESS_NAMES.split())
+_HARMLESS_PREFIXES: Final = ("s3.delete.tags.", "s3.write.tags.")
+_FAMILIES: Final = {"s3": ("s3.", "client."), "client": ("s3.", "client."), "gcs": ("gcs.",), "adls": ("adls.",)}
+
+
+# Whoever may change a warehouse may not thereby learn what it keeps to itself: not by an endpoint that is theirs, nor
+# by an account of the cloud that is theirs, nor by having the keys handed out.
+def at_stake(before: Warehouse, after: Warehouse) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What of the change decides about secrets, and the names of the secrets of `before` that it decides about.
+
+    What decides are names of options, and Azure accounts that the warehouse did not use.
+    """
+    reasons: list[str] = []
+    secrets: set[str] = set()
+    for name in sorted(before.storage.keys() | after.storage.keys()):
+        if before.storage.get(name) != after.storage.get(name) and not _is_harmless(name, after):
+            reasons.append(name)
+            secrets.update(_of_family(before, name.partition(".")[0]))
+    for account in sorted(_accounts(after) - _accounts(before)):
+        reasons.append(account)
+        secrets.update(_of_family(before, "adls"))
+    return tuple(reasons), tuple(sorted(secrets))
+
+
+def _is_harmless(name: str, after: Warehouse) -> bool:
+    if name == CLIENT_KEYS:
+        return not hands_out_keys(after)
+    if name == CLIENT_ENDPOINT:
+        return not hands_out_keys(after) or after.storage.get(name, "true") in ("true", "false")
+    return name in _HARMLESS or name.startswith(_HARMLESS_PREFIXES)
+
+
+def _of_family(warehouse: Warehouse, family: str) -> list[str]:
+    prefixes = _FAMILIES.get(family, ("",))
+    return [name for name in warehouse.secrets if name.startswith(prefixes)]
+
+
+def _accounts(warehouse: Warehouse) -> set[str]:
+    """The hosts of Azure accounts among the places."""
+    authorities = (
+        locations.canonical(place).partition("://")[2].partition("/")[0]
+        for place in (warehouse.location, *warehouse.allowed_locations)
+        if locations.scheme(place).startswith(("abfs", "wasb"))
+    )
+    return {authority.partition("@")[2] for authority in authorities}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.catalog import commit_point, judgement, namespaces, places, warehouses
+from app.catalog import commit_point, judgement, namespaces, tabulars, warehouses
 from app.catalog.context import Caller, Context
 from app.catalog.idempotency import Key
-from app.catalog.journal import scribe
+from app.catalog.journal import journal_writer
 from app.catalog.judgement import Scope
 from app.errors import BadRequest, NotFound
 from app.evolution.engine.change import Change
@@ -30,11 +30,8 @@ class Strictness:
 async def table_policy(ctx: Context, warehouse: str, levels: Levels, name: str) -> tuple[Strictness, ...]:
     """Every live rule with the severity that the table's next commit meets. NoSuchTable."""
     home = await warehouses.warehouse(ctx, warehouse)
-    row = await places.table(ctx, home, levels, name)
-    objects = ctx.objects.of(home)
-    document = await ctx.caches.documents.table(
-        objects, row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
-    )
+    row = await tabulars.table(ctx, home, levels, name)
+    document = await tabulars.table_document(ctx, home, row)
     policy = await judgement.policy(ctx, Scope.of(row), None, document.metadata)
     settings = judgement.nearest_last(await ctx.store.policy(home.name, levels, row.uuid))
     return tuple(
@@ -73,8 +70,8 @@ async def set_policy(
         await namespaces.existing(ctx, home, levels)
         uuid = None
     else:
-        uuid = (await places.table(ctx, home, levels, name)).uuid
-    pen = scribe(ctx, caller, home, levels, name or "", uuid or "")
+        uuid = (await tabulars.table(ctx, home, levels, name)).uuid
+    writer = journal_writer(ctx, caller, home, levels, name or "", uuid or "")
     setting = SetPolicy(
         warehouse=home.name,
         namespace=levels,
@@ -84,7 +81,7 @@ async def set_policy(
         set_by=caller.principal,
         now_ms=ctx.clock.now_ms(),
     )
-    event = pen.policy_changed(rule.code, None if severity is None else severity.value)
+    event = writer.policy_changed(rule.code, None if severity is None else severity.value)
     await commit_point.land(ctx, [setting, AppendJournal(event=event)], _no_key(ctx, home.name), {})
 
 
@@ -111,7 +108,7 @@ async def grant_waiver(
     if not 0 < lifetime_ms <= ctx.limits.waiver_lifetime_max_ms:
         days = ctx.limits.waiver_lifetime_max_ms // 86_400_000
         raise BadRequest(f"Invalid waiver: it must expire within {days} days")
-    row = await places.table(ctx, home, levels, name)
+    row = await tabulars.table(ctx, home, levels, name)
     now = ctx.clock.now_ms()
     waiver = Waiver(
         waiver_id=ctx.ids.uuid4(),
@@ -122,7 +119,7 @@ async def grant_waiver(
         granted_at_ms=now,
         expires_at_ms=now + lifetime_ms,
     )
-    event = scribe(ctx, caller, home, levels, name, row.uuid).waiver_granted(waiver)
+    event = journal_writer(ctx, caller, home, levels, name, row.uuid).waiver_granted(waiver)
     await commit_point.land(ctx, [AddWaiver(waiver=waiver), AppendJournal(event=event)], _no_key(ctx, home.name), {})
     return waiver
 
@@ -130,7 +127,7 @@ async def grant_waiver(
 async def list_waivers(ctx: Context, warehouse: str, levels: Levels, name: str) -> tuple[Waiver, ...]:
     """The table's waivers, used and expired ones included. NoSuchTable."""
     home = await warehouses.warehouse(ctx, warehouse)
-    row = await places.table(ctx, home, levels, name)
+    row = await tabulars.table(ctx, home, levels, name)
     return await ctx.store.waivers(row.uuid)
 
 
@@ -139,13 +136,13 @@ async def revoke_waiver(
 ) -> None:
     """Take an unused waiver back. NotFound when the table has no such waiver; BadRequest when it was used."""
     home = await warehouses.fresh_warehouse(ctx, warehouse)
-    row = await places.table(ctx, home, levels, name)
+    row = await tabulars.table(ctx, home, levels, name)
     waiver = next((w for w in await ctx.store.waivers(row.uuid) if w.waiver_id == waiver_id), None)
     if waiver is None:
         raise NotFound(f"No such waiver: {waiver_id}")
     if waiver.used_at_ms is not None:
         raise BadRequest(f"Waiver {waiver_id} was used and can no longer be revoked")
-    event = scribe(ctx, caller, home, levels, name, row.uuid).waiver_revoked(waiver)
+    event = journal_writer(ctx, caller, home, levels, name, row.uuid).waiver_revoked(waiver)
     unit: list[WriteOp] = [RevokeWaiver(waiver_id=waiver_id), AppendJournal(event=event)]
     await commit_point.land(ctx, unit, _no_key(ctx, home.name), {})
 

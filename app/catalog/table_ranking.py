@@ -6,8 +6,7 @@ import re
 
 from app.catalog import namespaces, warehouses
 from app.catalog.context import Context
-from app.catalog.pages import PageRequest, listed
-from app.catalog.results import Listed
+from app.catalog.results import Listed, PageRequest, listed
 from app.errors import BadRequest, Unavailable
 from app.ports import Levels, Page, Standing, Tabular
 

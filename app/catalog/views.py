@@ -6,27 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.catalog import (
-    drafts,
-    idempotency,
+    commit_point,
     locations,
     namespaces,
-    pages,
-    places,
+    results,
+    storage,
     tabulars,
     versions,
     warehouses,
     weights,
 )
-from app.catalog.config import view_config
 from app.catalog.context import Caller, Context
-from app.catalog.drafts import Draft
-from app.catalog.idempotency import Key, Outcome
-from app.catalog.journal import scribe
+from app.catalog.idempotency import Key, Outcome, idempotent, nothing
+from app.catalog.journal import journal_writer
 from app.catalog.metadata_cache import VIEW, CachedMetadata, aside, read_afresh
-from app.catalog.pages import EVERYTHING, PageRequest
-from app.catalog.results import Listed, LoadedView
-from app.catalog.versions import Version
-from app.errors import AlreadyExists, CommitFailed, NotFound, ObjectMissing, SwapLost
+from app.catalog.results import EVERYTHING, Listed, LoadedView, PageRequest
+from app.catalog.versions import Draft, Version
+from app.errors import AlreadyExists, NotFound, ObjectMissing
 from app.iceberg import location as spec_location
 from app.iceberg.requirement import ViewRequirement
 from app.iceberg.schema import Schema
@@ -52,7 +48,7 @@ async def list_views(ctx: Context, warehouse: str, levels: Levels, page: PageReq
     """Names of the views in a namespace. NoSuchNamespace."""
     home = await warehouses.warehouse(ctx, warehouse)
     await namespaces.existing(ctx, home, levels)
-    return await pages.listed(
+    return await results.listed(
         ctx.limits,
         page,
         ("views", home.name, levels),
@@ -60,43 +56,59 @@ async def list_views(ctx: Context, warehouse: str, levels: Levels, page: PageReq
     )
 
 
-async def create_view(ctx: Context, caller: Caller, warehouse: str, levels: Levels, request: ViewRequest) -> LoadedView:
+def _loaded(warehouse: Warehouse, version: Version) -> LoadedView:
+    return LoadedView(version.file, version.text, storage.told(warehouse))
+
+
+async def _again(
+    ctx: Context, warehouse: Warehouse, outcome: Outcome, levels: Levels, name: str, *_: object
+) -> LoadedView:
+    return _loaded(warehouse, await versions.recorded(ctx, warehouse, levels, name, outcome, "view"))
+
+
+async def _created_again(
+    ctx: Context, warehouse: Warehouse, outcome: Outcome, levels: Levels, request: ViewRequest
+) -> LoadedView:
+    return await _again(ctx, warehouse, outcome, levels, request.name)
+
+
+@idempotent(_created_again)
+async def create_view(
+    ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, levels: Levels, request: ViewRequest
+) -> LoadedView:
     """NoSuchNamespace, AlreadyExists (a view or table), BadRequest for a definition or location that is not legal."""
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
-
-    async def act(key: Key) -> LoadedView:
-        namespace = await places.vacancy(ctx, home, levels, request.name, "view")
-        metadata = await _new_metadata(ctx, home, namespace, request)
-        file = drafts.next_file(ctx, home, metadata, None)
-        roots = await locations.roots(ctx, home, metadata.location, metadata.properties)
-        draft = _draft(ctx, caller, home, (levels, request.name), None, file, _rendered(metadata), roots)
-        return await _publish_new(ctx, home, draft, key)
-
-    return await idempotency.once(ctx, caller, home, act, _again(ctx, home, levels, request.name))
+    namespace = await tabulars.vacancy(ctx, warehouse, levels, request.name, "view")
+    metadata = await _new_metadata(ctx, warehouse, namespace, request)
+    file = versions.next_file(ctx, warehouse, metadata, None)
+    roots = await locations.roots(ctx, warehouse, metadata.location, metadata.properties)
+    draft = _draft(ctx, caller, warehouse, (levels, request.name), None, file, _rendered(metadata), roots)
+    return await _publish_new(ctx, warehouse, draft, key)
 
 
 async def load_view(ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str) -> LoadedView:
     """NoSuchView, also for a missing namespace; NotFound when the metadata file has vanished."""
     home = await warehouses.warehouse(ctx, warehouse)
-    row = await places.view(ctx, home, levels, name)
-    objects, file = ctx.objects.of(home), row.metadata_location
-    if objects.vanished(file):
+    row = await tabulars.view(ctx, home, levels, name)
+    file = row.metadata_location
+    if ctx.objects.of(home).vanished(file):
         ctx.caches.documents.forget(file)
         raise NotFound(ObjectMissing(file).message, location=file)
-    document = await ctx.caches.documents.view(objects, file, ctx.limits.document_bytes, uuid=row.uuid)
-    ctx.caches.observations.saw(row.uuid, caller.client, caller.client_version, "load", ctx.clock.now_ms())
-    return LoadedView(file, document.text, view_config(home))
+    document = await tabulars.view_document(ctx, home, row)
+    ctx.caches.usage.saw(row.uuid, caller.client, caller.client_version, "load", ctx.clock.now_ms())
+    return LoadedView(file, document.text, storage.told(home))
 
 
 async def view_exists(ctx: Context, warehouse: str, levels: Levels, name: str) -> None:
     """NoSuchView unless it exists; the document is not read."""
-    await places.view(ctx, await warehouses.warehouse(ctx, warehouse), levels, name)
+    await tabulars.view(ctx, await warehouses.warehouse(ctx, warehouse), levels, name)
 
 
+@idempotent(_again)
 async def replace_view(
     ctx: Context,
     caller: Caller,
-    warehouse: str,
+    warehouse: Warehouse,
+    key: Key,
     levels: Levels,
     name: str,
     requirements: Sequence[ViewRequirement],
@@ -106,88 +118,67 @@ async def replace_view(
 
     NoSuchView, CommitFailed (another uuid, or too many lost swaps), BadRequest, CommitStateUnknown.
     """
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
 
-    async def act(key: Key) -> LoadedView:
-        async with ctx.caches.lines.stand([(home.name, levels, name)], ctx.limits.queue_length):
-            for _ in range(ctx.limits.commit_attempts):
-                draft = await _next_version(ctx, caller, home, levels, name, requirements, updates)
-                try:
-                    await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
-                except SwapLost:
-                    continue
-                ctx.caches.observations.saw(
-                    draft.uuid, caller.client, caller.client_version, "commit", ctx.clock.now_ms()
-                )
-                return _loaded(home, versions.of(draft))
-        raise CommitFailed(tabulars.CROWDED)
+    async def attempt() -> LoadedView:
+        draft = await _next_version(ctx, caller, warehouse, levels, name, requirements, updates)
+        await versions.publish(ctx, warehouse, [draft], key, versions.outcome(draft))
+        ctx.caches.usage.saw(draft.uuid, caller.client, caller.client_version, "commit", ctx.clock.now_ms())
+        return _loaded(warehouse, versions.of(draft))
 
-    return await idempotency.once(ctx, caller, home, act, _again(ctx, home, levels, name))
+    return await commit_point.swap(ctx, warehouse, [(levels, name)], attempt)
 
 
-async def drop_view(ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str) -> None:
+@idempotent(nothing)
+async def drop_view(ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, levels: Levels, name: str) -> None:
     """Forget the view; its metadata files stay. NoSuchView."""
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
-
-    async def act(key: Key) -> None:
-        await tabulars.drop(ctx, caller, home, "view", levels, name, key)
-
-    await idempotency.once(ctx, caller, home, act, idempotency.nothing)
+    await tabulars.drop(ctx, caller, warehouse, "view", levels, name, key)
 
 
+@idempotent(nothing)
 async def rename_view(
-    ctx: Context, caller: Caller, warehouse: str, source: tuple[Levels, str], target: tuple[Levels, str]
+    ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, source: tuple[Levels, str], target: tuple[Levels, str]
 ) -> None:
     """NoSuchView (source), NoSuchNamespace (target), AlreadyExists (a table or view has the name)."""
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
-
-    async def act(key: Key) -> None:
-        await tabulars.rename(ctx, caller, home, "view", source, target, key)
-
-    await idempotency.once(ctx, caller, home, act, idempotency.nothing)
+    await tabulars.rename(ctx, caller, warehouse, "view", source, target, key)
 
 
+@idempotent(_again)
 async def register_view(
-    ctx: Context, caller: Caller, warehouse: str, levels: Levels, name: str, metadata_location: str
+    ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, levels: Levels, name: str, metadata_location: str
 ) -> LoadedView:
     """Make an existing view metadata file the current version of a new name; the answer names it exactly as given.
 
     NoSuchNamespace, AlreadyExists (a view or table); BadRequest for a file that is no view; NotFound for no file.
     """
-    home = await warehouses.fresh_warehouse(ctx, warehouse)
-
-    async def act(key: Key) -> LoadedView:
-        await places.vacancy(ctx, home, levels, name, "view")
-        locations.check(ctx, home, metadata_location, "metadata location")
-        document = await read_afresh(
-            ctx.objects.of(home), metadata_location, ctx.limits.document_bytes, VIEW, foreign=True
-        )
-        locations.check(ctx, home, document.metadata.location, "view location in the metadata file")
-        place = (levels, name)
-        made = document.metadata
-        roots = await locations.roots(ctx, home, made.location, made.properties, metadata_location)
-        draft = _draft(ctx, caller, home, place, None, metadata_location, document, roots, registered=True)
-        return await _publish_new(ctx, home, draft, key)
-
-    return await idempotency.once(ctx, caller, home, act, _again(ctx, home, levels, name))
+    await tabulars.vacancy(ctx, warehouse, levels, name, "view")
+    locations.check(ctx, warehouse, metadata_location, "metadata location")
+    document = await read_afresh(
+        ctx.objects.of(warehouse), metadata_location, ctx.limits.document_bytes, VIEW, foreign=True
+    )
+    locations.check(ctx, warehouse, document.metadata.location, "view location in the metadata file")
+    place = (levels, name)
+    made = document.metadata
+    roots = await locations.roots(ctx, warehouse, made.location, made.properties, metadata_location)
+    draft = _draft(ctx, caller, warehouse, place, None, metadata_location, document, roots, registered=True)
+    return await _publish_new(ctx, warehouse, draft, key)
 
 
-async def _publish_new(ctx: Context, home: Warehouse, draft: Draft, key: Key) -> LoadedView:
+async def _publish_new(ctx: Context, warehouse: Warehouse, draft: Draft, key: Key) -> LoadedView:
     try:
-        await drafts.publish(ctx, home, [draft], key, versions.outcome(draft))
+        await versions.publish(ctx, warehouse, [draft], key, versions.outcome(draft))
     except AlreadyExists as refusal:
-        raise await places.now_taken(ctx, home, draft.levels, draft.name, "view", refusal) from None
-    return _loaded(home, versions.of(draft))
+        raise await tabulars.now_taken(ctx, warehouse, draft.levels, draft.name, "view", refusal) from None
+    return _loaded(warehouse, versions.of(draft))
 
 
-async def _new_metadata(ctx: Context, home: Warehouse, namespace: Namespace, request: ViewRequest) -> ViewMetadata:
+async def _new_metadata(ctx: Context, warehouse: Warehouse, namespace: Namespace, request: ViewRequest) -> ViewMetadata:
     uuid = ctx.ids.uuid4()
     if request.location:
         location = spec_location.strip_trailing_slash(request.location)
-        await locations.check_requested(ctx, home, namespace.levels, location, "view location")
+        await locations.check_requested(ctx, warehouse, namespace.levels, location, "view location")
     else:
-        location = await locations.new_location(ctx, home, namespace, request.name, uuid)
-    await locations.check_introduced(ctx, home, namespace.levels, {}, request.properties)
+        location = await locations.new_location(ctx, warehouse, namespace, request.name, uuid)
+    await locations.check_introduced(ctx, warehouse, namespace.levels, {}, request.properties)
     return commit_views.new_view(
         request.schema, request.view_version, location, request.properties, now_ms=ctx.clock.now_ms(), uuid=uuid
     )
@@ -196,37 +187,35 @@ async def _new_metadata(ctx: Context, home: Warehouse, namespace: Namespace, req
 async def _next_version(
     ctx: Context,
     caller: Caller,
-    home: Warehouse,
+    warehouse: Warehouse,
     levels: Levels,
     name: str,
     requirements: Sequence[ViewRequirement],
     updates: Sequence[ViewUpdate],
 ) -> Draft:
-    row = await places.view(ctx, home, levels, name)
-    document = await ctx.caches.documents.view(
-        ctx.objects.of(home), row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
-    )
+    row = await tabulars.view(ctx, warehouse, levels, name)
+    document = await tabulars.view_document(ctx, warehouse, row)
     base = document.metadata
     commit_requirements.check_view(tuple(requirements), base)
     applied = await aside(weights.of_updates(updates), commit_views.apply, base, tuple(updates), ctx.clock.now_ms())
     place = (levels, name)
     if not applied.changed:
-        return _draft(ctx, caller, home, place, row, row.metadata_location, document)
+        return _draft(ctx, caller, warehouse, place, row, row.metadata_location, document)
     metadata = applied.metadata
     if metadata.location != base.location:
-        await locations.check_requested(ctx, home, levels, metadata.location, "view location")
-    await locations.check_introduced(ctx, home, levels, base.properties, metadata.properties)
-    file = drafts.next_file(ctx, home, metadata, row.metadata_location)
+        await locations.check_requested(ctx, warehouse, levels, metadata.location, "view location")
+    await locations.check_introduced(ctx, warehouse, levels, base.properties, metadata.properties)
+    file = versions.next_file(ctx, warehouse, metadata, row.metadata_location)
     places_kept = (base.location, locations.paths(base.properties))
     moved = (metadata.location, locations.paths(metadata.properties)) != places_kept
-    roots = await locations.roots(ctx, home, metadata.location, metadata.properties) if moved else None
-    return _draft(ctx, caller, home, place, row, file, _rendered(metadata), roots)
+    roots = await locations.roots(ctx, warehouse, metadata.location, metadata.properties) if moved else None
+    return _draft(ctx, caller, warehouse, place, row, file, _rendered(metadata), roots)
 
 
 def _draft(
     ctx: Context,
     caller: Caller,
-    home: Warehouse,
+    warehouse: Warehouse,
     place: tuple[Levels, str],
     row: Tabular | None,
     file: str,
@@ -236,7 +225,7 @@ def _draft(
     registered: bool = False,
 ) -> Draft:
     metadata = document.metadata
-    pen = scribe(ctx, caller, home, *place, metadata.view_uuid)
+    writer = journal_writer(ctx, caller, warehouse, *place, metadata.view_uuid)
     return Draft(
         kind="view",
         levels=place[0],
@@ -250,7 +239,7 @@ def _draft(
         registered=registered,
         exclusive=not registered,
         roots=roots,
-        events=(pen.created("view", file, registered=registered),) if row is None else (),
+        events=(writer.created("view", file, registered=registered),) if row is None else (),
     )
 
 
@@ -267,14 +256,3 @@ def _columns(metadata: ViewMetadata) -> Columns:
 
 def _rendered(metadata: ViewMetadata) -> CachedMetadata[ViewMetadata]:
     return CachedMetadata(render_view_metadata(metadata), metadata)
-
-
-def _loaded(warehouse: Warehouse, version: Version) -> LoadedView:
-    return LoadedView(version.file, version.text, view_config(warehouse))
-
-
-def _again(ctx: Context, home: Warehouse, levels: Levels, name: str) -> idempotency.Again[LoadedView]:
-    async def again(outcome: Outcome) -> LoadedView:
-        return _loaded(home, await versions.recorded(ctx, home, levels, name, outcome, "view"))
-
-    return again

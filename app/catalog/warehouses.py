@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from app.catalog import custody, storage
+from app.catalog import storage
 from app.catalog.context import Context
 from app.catalog.locations import resolved
-from app.catalog.storage_options import CLIENT_KEYS
+from app.catalog.results import CatalogConfig
+from app.catalog.storage import CLIENT_KEYS
 from app.errors import (
     AlreadyExists,
     BadRequest,
@@ -96,6 +97,12 @@ async def find_warehouse(ctx: Context, wanted: str | None) -> Warehouse:
         if same_location(candidate.location, wanted):
             return candidate
     raise NoSuchWarehouse.named(wanted)
+
+
+async def get_config(ctx: Context, wanted: str | None) -> CatalogConfig:
+    """Match `wanted` by name or by location (None: the default one); NoSuchWarehouse."""
+    found = await find_warehouse(ctx, wanted)
+    return CatalogConfig(warehouse=found, defaults=storage.told(found), overrides={"prefix": found.name})
 
 
 async def create_warehouse(ctx: Context, new: Warehouse) -> Warehouse:
@@ -273,7 +280,7 @@ def _check(new: Warehouse) -> None:
 
 
 def _check_custody(before: Warehouse, after: Warehouse, change: WarehouseChange) -> None:
-    reasons, secrets = custody.at_stake(before, after)
+    reasons, secrets = storage.at_stake(before, after)
     if missing := [name for name in secrets if name not in change.options]:
         raise BadRequest(
             f"{', '.join(reasons)} of warehouse {before.name} decides where its secrets go or who gets them. Give "

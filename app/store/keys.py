@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from sqlalchemy import delete, select
 
 from app.errors import KeyAlreadyUsed
-from app.ports import KeyRecord, RecordKey
+from app.ports import KeyRecord, OutcomeKind, RecordKey
 from app.store.program import Call, Program, Row
 from app.store.schema import idempotency_key
 from app.store.statements import DialectInsert, Params, Statement, param
+
+# The column keeps these integers: databases of every release hold them.
+_STORED: Final[Mapping[OutcomeKind, int]] = {"done": 200, "refused": 400}
 
 ONE: Final = Statement(
     select(
@@ -62,7 +66,7 @@ def key_of(row: Row) -> KeyRecord:
         key=key,
         warehouse=warehouse,
         fingerprint=fingerprint,
-        status=status,
+        kind="done" if status == _STORED["done"] else "refused",
         outcome=outcome,
         created_at_ms=created_at_ms,
         expires_at_ms=expires_at_ms,
@@ -79,7 +83,7 @@ def record_params(op: RecordKey) -> Params:
         "warehouse": value.warehouse,
         "key": stored_key(value.key),
         "fingerprint": value.fingerprint,
-        "status": value.status,
+        "status": _STORED[value.kind],
         "outcome": value.outcome,
         "created_at_ms": value.created_at_ms,
         "expires_at_ms": value.expires_at_ms,

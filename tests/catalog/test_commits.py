@@ -375,7 +375,7 @@ def test_clients_are_seen_without_a_write_on_the_way(shop: World) -> None:
     load(shop, "t")
     uuid = metadata(shop, "t")["table-uuid"]
     assert shop.run(shop.store.sightings(uuid)) == ()
-    shop.run(shop.ctx.caches.observations.flush(shop.store))
+    shop.run(shop.ctx.caches.usage.flush(shop.store))
     seen = shop.run(shop.store.sightings(uuid))
     assert {(s.client, s.client_version, s.action) for s in seen} == {
         ("pyiceberg", "0.12.0", "load"),

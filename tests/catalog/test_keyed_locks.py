@@ -14,11 +14,11 @@ def test_members_of_one_line_go_one_by_one_in_order() -> None:
     """Nobody overtakes, and nobody is inside beside another."""
 
     async def story() -> list[int]:
-        lines, seen, inside = KeyedLocks(), [], 0
+        locks, seen, inside = KeyedLocks(), [], 0
 
         async def member(number: int) -> None:
             nonlocal inside
-            async with lines.stand([("t",)], 100):
+            async with locks.hold([("t",)], 100):
                 inside += 1
                 assert inside == 1
                 await asyncio.sleep(0)
@@ -26,7 +26,7 @@ def test_members_of_one_line_go_one_by_one_in_order() -> None:
                 inside -= 1
 
         await asyncio.gather(*(member(n) for n in range(20)))
-        assert len(lines) == 0
+        assert len(locks) == 0
         return seen
 
     assert asyncio.run(story()) == list(range(20))
@@ -36,10 +36,10 @@ def test_a_full_line_turns_the_next_away() -> None:
     """With room for two waiters a fourth member gets TooManyRequests at once, and the others finish."""
 
     async def story() -> None:
-        lines, done = KeyedLocks(), []
+        locks, done = KeyedLocks(), []
 
         async def member() -> None:
-            async with lines.stand([("t",)], 2):
+            async with locks.hold([("t",)], 2):
                 await asyncio.sleep(0.01)
                 done.append(1)
 
@@ -57,10 +57,10 @@ def test_holders_of_several_keys_never_wait_for_each_other_for_ever() -> None:
     """Keys are taken in one order, whatever order they are named in."""
 
     async def story() -> None:
-        lines = KeyedLocks()
+        locks = KeyedLocks()
 
         async def member(keys: list[tuple[object, ...]]) -> None:
-            async with lines.stand(keys, 100):
+            async with locks.hold(keys, 100):
                 await asyncio.sleep(0)
 
         a, b = ("a", ("x",), 1), ("b", ("y",), 2)
@@ -73,16 +73,16 @@ def test_a_cancelled_waiter_leaves_the_line() -> None:
     """Its place is free again and the line still moves."""
 
     async def story() -> None:
-        lines = KeyedLocks()
+        locks = KeyedLocks()
 
         async def member() -> None:
-            async with lines.stand([("t",)], 10):
+            async with locks.hold([("t",)], 10):
                 await asyncio.sleep(0.01)
 
         first, second, third = (asyncio.create_task(member()) for _ in range(3))
         await asyncio.sleep(0)
         second.cancel()
         await asyncio.gather(first, third)
-        assert second.cancelled() and len(lines) == 0
+        assert second.cancelled() and len(locks) == 0
 
     asyncio.run(story())

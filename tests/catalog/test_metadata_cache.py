@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from app.catalog.metadata_cache import TABLE, CachedMetadata, Form, MetadataCache, read_afresh
+from app.catalog.metadata_cache import TABLE, CachedMetadata, Form, Holdings, MetadataCache, read_afresh
 from app.errors import CorruptMetadata, NotFound, PayloadTooLarge, SpecError
-from app.iceberg.json.chunked_text import Deflated, Text
+from app.iceberg.json.chunked_text import Chunk, Deflated, Text
 from app.iceberg.table import TableMetadata, parse_table_metadata, render_table_metadata
 from app.ports import Objects
 from tests.catalog.shorthand import commit, create, create_view, load, namespace
@@ -292,3 +294,28 @@ def test_members_that_are_null_are_found(world: World, text: bytes, holds: bool)
 
     Form(parse, lambda _: b"rendered").document(text)
     assert (seen == [text]) != holds
+
+
+@given(st.lists(st.tuples(st.sampled_from(["hold", "release", "deflate"]), st.integers(0, 9))))
+def test_each_held_chunk_counts_once_at_its_present_weight(steps: list[tuple[str, int]]) -> None:
+    """However texts overlap, come, go and are compressed; and nothing is left when all are gone."""
+    chunks = [Chunk(b"x" * (10 + 90 * at)) for at in range(6)]
+    texts = [Text(chunks[at % 4 : at % 4 + 1 + at % 3]) for at in range(10)]
+    holdings, held = Holdings(), dict.fromkeys(range(10), 0)
+    for step, at in steps:
+        if step == "hold":
+            holdings.hold(texts[at])
+            held[at] += 1
+        elif step == "deflate":
+            texts[at].deflated()
+            holdings.weigh(texts[at])
+        elif held[at]:
+            holdings.release(texts[at])
+            held[at] -= 1
+        alive = {chunk for at, times in held.items() if times for chunk in texts[at].chunks}
+        assert holdings.bytes == sum(chunk.cost for chunk in alive)
+        assert len(holdings) == len(alive)
+    for at, times in held.items():
+        for _ in range(times):
+            holdings.release(texts[at])
+    assert (holdings.bytes, len(holdings)) == (0, 0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.catalog import metrics
+from app.catalog import tables
 from app.catalog.usage import MAX_REPORTS, Usage
 from app.errors import NoSuchTable
 from app.events import Created
@@ -24,11 +24,11 @@ def shop(world: World) -> World:
 
 
 def report(world: World, body: dict[str, Any], name: str = "t") -> None:
-    world.run(metrics.report_metrics(world.ctx, ALICE, HOME, NS, name, body))
+    world.run(tables.report_metrics(world.ctx, ALICE, HOME, NS, name, body))
 
 
 def kept(world: World) -> list[str]:
-    world.run(world.ctx.caches.observations.flush(world.store))
+    world.run(world.ctx.caches.usage.flush(world.store))
     return [r.kind for r in world.run(world.store.reports(uuid_of(world)))]
 
 
@@ -81,7 +81,7 @@ def test_a_table_knows_its_clients_and_its_past(shop: World) -> None:
     """Latest sighting per client and action; journal newest first, in pages."""
     load(shop, "t")
     commit_(shop, "t", [set_properties(a="1")])
-    shop.run(shop.ctx.caches.observations.flush(shop.store))
+    shop.run(shop.ctx.caches.usage.flush(shop.store))
     uuid = uuid_of(shop)
     assert {s.action for s in shop.run(shop.store.sightings(uuid))} == {"load", "commit"}
     whole = shop.run(shop.store.journal(table_uuid=uuid, limit=100))

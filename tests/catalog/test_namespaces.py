@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.catalog import namespaces
-from app.catalog.pages import PageRequest
+from app.catalog.results import PageRequest
 from app.errors import AlreadyExists, BadRequest, NamespaceNotEmpty, NoSuchNamespace, NoSuchWarehouse, Unprocessable
 from tests.catalog.world import ALICE, HOME, World
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.catalog import pages, table_ranking
+from app.catalog import results, table_ranking
 from app.errors import BadRequest, NoSuchNamespace, Unavailable
 from tests.catalog.shorthand import NS, commit, create, field, namespace, schema_json
 from tests.catalog.world import HOME, World
@@ -109,6 +109,6 @@ def test_the_leaders_are_few_and_kept_for_a_while(shop: World, monkeypatch: pyte
 @pytest.mark.parametrize("after", ["", "x:1", "1:", "9" * 5_000 + ":1", "1:" + "9" * 30])
 def test_a_token_that_nobody_handed_out_is_a_bad_request(world: World, after: str) -> None:
     """Its digest is no secret, so what it holds is looked at."""
-    token = pages._token(("standings", HOME, None, "field-count"), after)
+    token = results._token(("standings", HOME, None, "field-count"), after)
     with pytest.raises(BadRequest, match="Invalid page token"):
         world.run(table_ranking.table_standings(world.ctx, HOME, "field-count", levels=None, token=token, size=None))

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.catalog import namespaces, tables
-from app.catalog.pages import PageRequest
-from app.catalog.results import LoadedTable, NotModified
+from app.catalog.results import LoadedTable, NotModified, PageRequest
 from app.errors import (
     AlreadyExists,
     BadRequest,

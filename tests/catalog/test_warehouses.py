@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.catalog import config, namespaces, warehouses
+from app.catalog import namespaces, warehouses
 from app.errors import AlreadyExists, BadRequest, NamespaceNotEmpty, NoSuchWarehouse
 from app.ports import Warehouse
 from tests.catalog.world import ALICE, HOME, World
@@ -13,7 +13,7 @@ from tests.catalog.world import ALICE, HOME, World
 def test_the_default_warehouse_is_found_by_nothing_name_and_any_spelling_of_its_location(world: World) -> None:
     """`warehouse=` takes a name or a location; absent or empty means the default one."""
     for wanted in (None, "", HOME, str(world.warehouse), f"file://{world.warehouse}/", f"file:{world.warehouse}"):
-        got = world.run(config.get_config(world.ctx, wanted))
+        got = world.run(warehouses.get_config(world.ctx, wanted))
         assert got.warehouse.name == HOME
         assert got.overrides == {"prefix": HOME}
 
@@ -22,7 +22,7 @@ def test_the_default_warehouse_is_found_by_nothing_name_and_any_spelling_of_its_
 def test_an_unknown_warehouse_is_not_found(world: World, wanted: str) -> None:
     """Whatever is asked for, the answer is NoSuchWarehouse and never a crash."""
     with pytest.raises(NoSuchWarehouse, match="Warehouse does not exist"):
-        world.run(config.get_config(world.ctx, wanted))
+        world.run(warehouses.get_config(world.ctx, wanted))
 
 
 def test_clients_are_told_storage_options_but_no_secret(world: World) -> None:
@@ -35,7 +35,7 @@ def test_clients_are_told_storage_options_but_no_secret(world: World) -> None:
     )
     made = world.run(warehouses.create_warehouse(world.ctx, new))
     assert made.location == "s3://b/lake"
-    assert world.run(config.get_config(world.ctx, "lake")).defaults == {
+    assert world.run(warehouses.get_config(world.ctx, "lake")).defaults == {
         "s3.endpoint": "http://store:8333",
         "s3.region": "us-east-1",
         "client.region": "us-east-1",

@@ -36,8 +36,10 @@ from app.ports import (
     DropWarehouse,
     FinishPurgeJob,
     Levels,
+    OutcomeKind,
     Pointer,
     PutWarehouse,
+    RecordKey,
     Report,
     RevokeWaiver,
     SetPolicy,
@@ -1038,10 +1040,19 @@ async def test_a_key_is_found_in_any_case_until_it_expires(store: Store) -> None
     for spelling in ("AbC", "abc", "ABC"):
         found = await store.key(HOUSE, spelling, NOW + 99)
         assert found is not None
-        assert (found.key, found.fingerprint, found.status, found.outcome) == ("abc", "f", 200, b'{"x":1}')
+        assert (found.key, found.fingerprint, found.kind, found.outcome) == ("abc", "f", "done", b'{"x":1}')
         assert (found.created_at_ms, found.expires_at_ms) == (NOW, NOW + 100)
     assert await store.key(HOUSE, "abc", NOW + 100) is None
     assert await store.key("other", "abc", NOW) is None
+
+
+@pytest.mark.parametrize("kind", ["done", "refused"])
+async def test_a_key_tells_whether_its_request_took_effect(store: Store, kind: OutcomeKind) -> None:
+    """The kind of the outcome comes back as it was recorded."""
+    made = key("k").record
+    await store.write([RecordKey(record=msgspec.structs.replace(made, kind=kind))])
+    found = await store.key(HOUSE, "k", NOW)
+    assert found is not None and found.kind == kind
 
 
 async def test_a_used_key_undoes_the_whole_unit(store: Store) -> None:

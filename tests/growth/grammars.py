@@ -14,13 +14,12 @@ from app.api.namespaces import router as namespaces
 from app.api.schema_changes import router as schema_changes
 from app.catalog import (
     locations,
-    pages,
+    results,
     schema_history,
     table_ranking,
     warehouses,
 )
-from app.catalog.storage import check_place
-from app.catalog.storage_options import check_name
+from app.catalog.storage import check_name, check_place
 from app.edge import callers, content_encoding, guard, raw_path
 from app.edge.etags import IfNoneMatch
 from app.errors import BadRequest
@@ -205,12 +204,12 @@ GRAMMARS = (
         lambda text: honours_initial_default("pyiceberg", text[:64]),
         ("0.10.0", "1.8"),
     ),
-    Grammar("page token", ("app.catalog.pages",), lambda text: pages._position(("x",), text), ("AbCd-_12",)),
+    Grammar("page token", ("app.catalog.results",), lambda text: results._position(("x",), text), ("AbCd-_12",)),
     Grammar("history token", ("app.catalog.schema_history",), schema_history._position, ("j12.-1", "m.4")),
     Grammar("standing", ("app.catalog.table_ranking",), table_ranking._place, ("12:34",)),
     Grammar("entity tags", ("app.edge.etags",), lambda text: "x" in IfNoneMatch(text), ('W/"a", "b" , c', "*")),
     Grammar("warehouse name", ("app.catalog.warehouses",), warehouses._NAME.fullmatch, ("lake_1",)),
-    Grammar("storage option", ("app.catalog.storage_options",), check_name, ("s3.region", "adls.sas-token.x")),
+    Grammar("storage option", ("app.catalog.storage",), check_name, ("s3.region", "adls.sas-token.x")),
     Grammar("endpoint", ("app.iceberg.endpoint",), endpoint.origin, ("https://u@[::1]:9000/x?y#z",)),
     Grammar("number", ("app.api.deps",), _integer, ("12", "+1")),
     Grammar("idempotency key", ("app.api.deps",), deps._UUID.fullmatch, (_UUID,)),

@@ -123,7 +123,7 @@ def rename(
 
 def key(text: str, *, at: int = NOW, lasts: int = 1000, fingerprint: str = "f", warehouse: str = HOUSE) -> RecordKey:
     return RecordKey(record=KeyRecord(
-        key=text, warehouse=warehouse, fingerprint=fingerprint, status=200, outcome=b'{"x":1}',
+        key=text, warehouse=warehouse, fingerprint=fingerprint, kind="done", outcome=b'{"x":1}',
         created_at_ms=at, expires_at_ms=at + lasts,
     ))  # fmt: skip
 

@@ -11,7 +11,7 @@ from app.api.config.schemas import CatalogConfig
 from app.api.rendering import json_answer
 from app.api.responses import fails, success
 from app.api.route import LeanRoute
-from app.catalog import config
+from app.catalog import warehouses
 from app.catalog.context import Context
 from app.edge.answer import Answer
 from app.edge.raw_path import decode_query
@@ -44,7 +44,7 @@ async def get_config(request: Request) -> Answer:
     an Idempotency-Key is honoured for at least `idempotency-key-lifetime`.
     """
     catalog: Context = request.app.state.catalog
-    found = await config.get_config(catalog, decode_query(request.scope["query_string"]).get("warehouse"))
+    found = await warehouses.get_config(catalog, decode_query(request.scope["query_string"]).get("warehouse"))
     return json_answer(
         {
             "defaults": dict(found.defaults),

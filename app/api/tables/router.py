@@ -21,7 +21,7 @@ from app.api.tables.schemas import (
     MetricsReport,
     RegisterTableRequest,
 )
-from app.catalog import commits, metrics, tables
+from app.catalog import commits, tables
 from app.catalog.results import NotModified, Snapshots
 from app.edge.answer import NOT_MODIFIED, Answer, no_content
 from app.edge.contention import commit_turn, load_turn
@@ -176,7 +176,7 @@ async def report_metrics(
     report: Annotated[Embedded[MetricsReport], Body()],
 ) -> Answer:
     """Take a scan or commit report. Kinds and members that this server does not know are fine."""
-    await metrics.report_metrics(catalog, caller, prefix, levels, name, await request.json())
+    await tables.report_metrics(catalog, caller, prefix, levels, name, await request.json())
     return no_content()
 
 
