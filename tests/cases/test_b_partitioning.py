@@ -185,7 +185,7 @@ def test_a_transform_of_several_columns_says_what_it_needs(catalog: Catalog, ns:
     order = {"order-id": 1, "fields": [bucket | {"direction": "asc", "null-order": "nulls-first"}]}
     why = "ICE512 transform-of-several-columns" if version == 3 else "needs format version 3, and the table has 2"
     table = catalog.create(ns, WIDE, version=version)
-    body = {"schema": WIDE, "name": "t2", "properties": {"format-version": str(version)}}
+    body = {"schema": WIDE, "name": "several", "properties": {"format-version": str(version)}}
     for answer in (
         table.post([], [{"action": "add-spec", "spec": spec}]),
         table.post([], [{"action": "add-sort-order", "sort-order": order}]),
