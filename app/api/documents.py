@@ -64,9 +64,13 @@ class Schema(Shape):
 
 
 class PartitionField(Shape):
-    """One partition field: a transform of a source column. Without `field-id` the server assigns one."""
+    """One partition field: a transform of a source column, or of several (`source-ids`, version 3).
 
-    source_id: Int32
+    Without `field-id` the server assigns one.
+    """
+
+    source_id: Int32 | None = None
+    source_ids: list[Int32] | None = None
     transform: str
     name: str
     field_id: Int32 | None = None
@@ -80,9 +84,10 @@ class PartitionSpec(Shape):
 
 
 class SortField(Shape):
-    """One key of a sort order."""
+    """One key of a sort order: of a source column, or of several (`source-ids`, version 3)."""
 
-    source_id: Int32
+    source_id: Int32 | None = None
+    source_ids: list[Int32] | None = None
     transform: str
     direction: Literal["asc", "desc"]
     null_order: Literal["nulls-first", "nulls-last"]

@@ -361,8 +361,8 @@ async def _parsed(
 
 
 async def unpacked(stored: bytes, location: str, limit: int) -> bytes:
-    """The JSON text of a stored file, as `metadata_file.decode`; small gzip can unpack to much."""
-    weight = len(stored) * _UNPACKED if metadata_file.is_gzip(stored) else 0
+    """The JSON text of a stored file, as `metadata_file.decode`; what is packed small can unpack to much."""
+    weight = len(stored) * _UNPACKED if metadata_file.is_packed(stored) else 0
     return await aside(weight, partial(metadata_file.decode, limit=limit), stored, location)
 
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from app.errors import SpecError
+
 MICROS_PER_DAY: Final = 86_400_000_000
 NANOS_PER_DAY: Final = 86_400_000_000_000
 _NANOS_PER_SECOND: Final = 1_000_000_000
+MOST_EPOCH_MS: Final = (2**63 - 1) // 1000
+"""Engines show these times in microseconds, and readers subtract them: near the ends of 64 bits both overflow."""
 
 _DAYS_PER_ERA: Final = 146_097
 _YEARS_PER_ERA: Final = 400
@@ -23,6 +27,15 @@ _TIME: Final = re.compile(_TIME_TEXT)
 _TIMESTAMP: Final = re.compile(f"{_DATE_TEXT}[Tt]{_TIME_TEXT}(.*)", re.DOTALL)
 _UTC: Final = re.compile(r"[Zz]|[+-]00:00(?::00)?")
 _DAYS_IN_MONTH: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def check_epoch_ms(timestamp_ms: int, path: str) -> None:
+    """SpecError for a time in epoch milliseconds that no microsecond timestamp can hold: readers refuse the table."""
+    if not -MOST_EPOCH_MS <= timestamp_ms <= MOST_EPOCH_MS:
+        raise SpecError(
+            f"Time out of range: {timestamp_ms} is not within {-MOST_EPOCH_MS} to {MOST_EPOCH_MS} epoch milliseconds",
+            path,
+        )
 
 
 def days_from_civil(year: int, month: int, day: int) -> int:

@@ -5,13 +5,24 @@ A commit may not produce, and a registration may not bring in, what violates the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 
+from msgspec import UNSET
+
 from app.errors import BadRequest, SpecError
-from app.iceberg.partition import check_partition_names, check_retained_spec, check_spec
+from app.iceberg.datetimes import check_epoch_ms
+from app.iceberg.partition import (
+    HasSources,
+    check_partition_names,
+    check_retained_spec,
+    check_spec,
+    check_version_of_sources,
+)
 from app.iceberg.ref import MAIN
 from app.iceberg.sort import check_order
 from app.iceberg.table_metadata import SUPPORTED_FORMAT_VERSION, TableMetadata
+from app.iceberg.values import parse_value
 
 CLOCK_SKEW_MS = 60_000
 """Log times may run backwards by this much: commits happen on machines with different clocks."""
@@ -99,6 +110,48 @@ def _check_logs(metadata: TableMetadata, base: TableMetadata | None, path: str) 
                 f"Invalid update timestamp {metadata.last_updated_ms}: before last {key} entry at {times[-1]}",
                 f"{path}.last-updated-ms",
             )
+
+
+def check_sources(metadata: TableMetadata, path: str = "$") -> None:
+    """Whether only tables of version 3 have transforms of several columns. SpecError with the place."""
+    placed: list[tuple[str, Iterable[HasSources]]] = [
+        *((f"{path}.partition-specs[{at}]", spec.fields) for at, spec in enumerate(metadata.partition_specs)),
+        *((f"{path}.sort-orders[{at}]", order.fields) for at, order in enumerate(metadata.sort_orders)),
+    ]
+    for place, fields in placed:
+        try:
+            check_version_of_sources(fields, metadata.format_version)
+        except BadRequest as fault:
+            raise SpecError(fault.message, place) from fault
+
+
+def check_times(metadata: TableMetadata, path: str = "$") -> None:
+    """Whether the times outside of snapshots are in the range that readers load. SpecError with the place."""
+    check_epoch_ms(metadata.last_updated_ms, f"{path}.last-updated-ms")
+    for at, entry in enumerate(metadata.snapshot_log):
+        check_epoch_ms(entry.timestamp_ms, f"{path}.snapshot-log[{at}].timestamp-ms")
+    for at, file in enumerate(metadata.metadata_log):
+        check_epoch_ms(file.timestamp_ms, f"{path}.metadata-log[{at}].timestamp-ms")
+
+
+def check_defaults(metadata: TableMetadata, path: str = "$") -> None:
+    """Whether each default in each schema is a value of its column's type. SpecError with the schema's place.
+
+    No part of reading: a table that came to be so must still load here, so that it can be cured.
+    """
+    for at, schema in enumerate(metadata.schemas.all()):
+        for column in schema.by_id.values():
+            for name, value in (("initial-default", column.initial_default), ("write-default", column.write_default)):
+                if value is UNSET:
+                    continue
+                try:
+                    parse_value(column.field_type, value)
+                except SpecError as fault:
+                    raise SpecError(
+                        f"The {name} of column {schema.name_of(column.field_id)} (field {column.field_id}) is no value "
+                        f"of its type {column.field_type}: {fault.reason}",
+                        f"{path}.schemas[{at}]",
+                    ) from fault
 
 
 def check_references(metadata: TableMetadata, path: str = "$") -> None:

@@ -7,7 +7,7 @@ A spec that exists here can be loaded: names are set and unique within it. Wheth
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -31,6 +31,9 @@ from app.iceberg.types import StructType, is_primitive
 FIRST_PARTITION_FIELD_ID: Final = 1000
 HIGHEST_PARTITION_FIELD_ID: Final = 2147483447
 """Manifests hold partition fields beside reserved ones, so the end of the range is kept free as it is for columns."""
+
+MULTIPLE_SOURCES_VERSION: Final = 3
+"""The format version from which a transform may be of several columns (`source-ids`)."""
 
 _SPEC_KEYS: Final = frozenset({"spec-id", "fields"})
 _FIELD_KEYS: Final = frozenset({"source-id", "source-ids", "field-id", "name", "transform"})
@@ -246,8 +249,7 @@ def check_spec(spec: PartitionSpec | UnboundPartitionSpec, schema: Schema) -> No
     for part in spec.fields:
         if part.transform.is_void:
             continue
-        if len(part.source_ids) > 1 and not part.transform.is_unknown:
-            raise ValidationFailed(f"Transform {part.transform} of partition field {part.name} takes one source")
+        _check_count(part)
         for source_id in part.source_ids:
             _check_source(part, source_id, schema)
 
@@ -262,9 +264,35 @@ def check_retained_spec(spec: PartitionSpec, schema: Schema) -> None:
     for part in spec.fields:
         if part.transform.is_void:
             continue
+        _check_count(part)
         for source_id in part.source_ids:
             if source_id in schema.by_id:
                 _check_source(part, source_id, schema)
+
+
+def _check_count(part: PartitionField | UnboundPartitionField) -> None:
+    if len(part.source_ids) > 1 and not part.transform.takes_several:
+        raise ValidationFailed(f"Transform {part.transform} of partition field {part.name} takes one source")
+
+
+class HasSources(Protocol):
+    """A partition or sort field."""
+
+    @property
+    def source_ids(self) -> tuple[int, ...]: ...
+    @property
+    def transform(self) -> Transform: ...
+
+
+def check_version_of_sources(fields: Iterable[HasSources], format_version: int) -> None:
+    """ValidationFailed for a transform of several columns before the format version that has them."""
+    for part in fields if format_version < MULTIPLE_SOURCES_VERSION else ():
+        if len(part.source_ids) > 1:
+            raise ValidationFailed(
+                f"Transform {part.transform} of several columns (source-ids {list(part.source_ids)}) needs format "
+                f"version {MULTIPLE_SOURCES_VERSION}, and the table has {format_version}. Upgrade it first, or use one "
+                "column"
+            )
 
 
 def _check_source(part: PartitionField | UnboundPartitionField, source_id: int, schema: Schema) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 import msgspec
 
 from app.errors import SpecError
+from app.iceberg.datetimes import check_epoch_ms
 from app.iceberg.json.append_log import NO_TEXT, Entries, kebab, parse_array, sealed_text
 from app.iceberg.json.chunked_text import joined
 from app.iceberg.json.codec import decode, encode
@@ -54,6 +55,9 @@ __all__ = [
 OPERATIONS: Final = ("append", "replace", "overwrite", "delete")
 """What the summary of a snapshot may say that was done."""
 
+ASSUMED_OPERATION: Final = "overwrite"
+"""What the reference implementation reads where a summary does not say: the one that promises readers nothing."""
+
 
 class _Summary(msgspec.Struct, frozen=True, gc=False):
     operation: str | None = None
@@ -72,6 +76,7 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename=kebab
     manifest_list: str | None = None
     manifests: list[str] | None = None
     summary: _Summary | None = None
+    key_id: str | None = None
     body: msgspec.Raw = NO_TEXT
 
     @property
@@ -94,12 +99,19 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename=kebab
         """The snapshot as it reads when the schema it was written with got the number `schema_id`."""
         return snapshot_from_json({**self.to_json(), "schema-id": schema_id}, "$")
 
+    def with_operation(self) -> Snapshot:
+        """The snapshot with a summary that names its operation: the assumed one where it names none."""
+        if self.operation is not None:
+            return self
+        told = self.to_json()
+        summary = {"operation": ASSUMED_OPERATION, **told.get("summary", {})}
+        return snapshot_from_json({**told, "summary": summary}, "$")
+
 
 class _Complete(msgspec.Struct, frozen=True):
     """What Java's reader also looks at in a snapshot, beyond the index."""
 
     summary: dict[str, str] | None = None
-    key_id: str | None = msgspec.field(name="key-id", default=None)
 
 
 _SNAPSHOT = msgspec.json.Decoder(Snapshot)
@@ -206,6 +218,7 @@ class Snapshots(Entries[Snapshot]):
         decode_typed(_COMPLETE, joined(self.parts()), path)
         for at, snapshot in enumerate(self):
             refuse_no_snapshot(snapshot.snapshot_id, "snapshot-id", f"{path}[{at}].snapshot-id")
+            check_epoch_ms(snapshot.timestamp_ms, f"{path}[{at}].timestamp-ms")
 
 
 def parse_snapshots(raw: msgspec.Raw, path: str) -> Snapshots:

@@ -87,7 +87,7 @@ def meaning_of_order(order: SortOrder) -> tuple[object, ...]:
 
 
 def parse_sort_order(json: Json, path: str = "$") -> SortOrder:
-    """A sort order as stored or requested. A missing `order-id` (it is the server's) becomes 1, or 0 without fields."""
+    """A sort order as requested. A missing `order-id` (it is the server's) becomes 1, or 0 without fields."""
     obj = as_object(json, path)
     items = required_list(obj, "fields", path)
     fields = tuple(_parse_field(item, f"{path}.fields[{at}]") for at, item in enumerate(items))
@@ -137,7 +137,7 @@ def check_order(order: SortOrder, schema: Schema) -> None:
     Raises ValidationFailed: a source is missing, not primitive or not accepted by the transform.
     """
     for part in order.fields:
-        if len(part.source_ids) > 1 and not part.transform.is_unknown:
+        if len(part.source_ids) > 1 and not part.transform.takes_several:
             raise ValidationFailed(f"Transform {part.transform} of a sort field takes one source")
         for source_id in part.source_ids:
             source = schema.by_id.get(source_id)

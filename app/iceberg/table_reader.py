@@ -9,8 +9,16 @@ import msgspec
 
 from app.errors import SpecError
 from app.iceberg.encryption import parse_encryption_keys
-from app.iceberg.invariants import check_invariants, check_references, check_retained_specs
+from app.iceberg.invariants import (
+    check_defaults,
+    check_invariants,
+    check_references,
+    check_retained_specs,
+    check_sources,
+    check_times,
+)
 from app.iceberg.json.codec import (
+    Json,
     as_list,
     as_object,
     as_str_map,
@@ -43,6 +51,7 @@ from app.iceberg.table_metadata import (
     SUPPORTED_FORMAT_VERSION,
     TableMetadata,
 )
+from app.iceberg.values import check_uuid
 
 
 def parse_table_metadata(data: bytes, path: str = "$") -> TableMetadata:
@@ -100,11 +109,14 @@ def parse_table_metadata(data: bytes, path: str = "$") -> TableMetadata:
 
 
 def verify_table_metadata(metadata: TableMetadata, path: str = "$") -> None:
-    """Look at what parsing left alone: every schema, retained spec and snapshot summary. For documents from outside.
-    SpecError."""
-    for _ in metadata.schemas.all():
-        pass
+    """Look at what parsing left alone: every schema with its defaults, retained spec and snapshot summary, the uuid
+    and the times. For documents from outside. SpecError with the place."""
+    if metadata.table_uuid is not None:
+        check_uuid(metadata.table_uuid, f"{path}.table-uuid")
+    check_defaults(metadata, path)
+    check_sources(metadata, path)
     check_retained_specs(metadata, path)
+    check_times(metadata, path)
     metadata.snapshots.verify(f"{path}.snapshots")
 
 
@@ -157,10 +169,16 @@ def _orders(document: Document, version: int) -> tuple[tuple[SortOrder, ...], in
     listed, path = document.value("sort-orders"), f"{document.path}.sort-orders"
     if listed is not None:
         default = document.required("default-sort-order-id", required_int32)
-        return tuple(parse_sort_order(item, f"{path}[{at}]") for at, item in enumerate(as_list(listed, path))), default
+        return tuple(_order(item, f"{path}[{at}]") for at, item in enumerate(as_list(listed, path))), default
     if version > 1:
         raise _must_exist(document, "sort-orders", version)
     return (UNSORTED,), UNSORTED.order_id
+
+
+def _order(json: Json, path: str) -> SortOrder:
+    """An order as stored: only one that is requested may leave its id to the server."""
+    required_int32(as_object(json, path), "order-id", path)
+    return parse_sort_order(json, path)
 
 
 def _refs(document: Document, current_snapshot_id: int | None) -> dict[str, SnapshotRef]:

@@ -84,6 +84,11 @@ class Transform(msgspec.Struct, frozen=True):
     def is_unknown(self) -> bool:
         return self.kind == "unknown"
 
+    @property
+    def takes_several(self) -> bool:
+        """Whether it can be of several columns; who wrote an unknown one knows."""
+        return self.kind in ("bucket", "void", "unknown")
+
     def accepts(self, source_type: Type) -> bool:
         """Whether the transform is defined for this type; void and unknown transforms take any."""
         match self.kind:

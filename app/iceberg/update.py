@@ -6,12 +6,12 @@ unknown keys of embedded documents are kept. Action names are matched without re
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 
 import msgspec
 
 from app.errors import BadRequest, SpecError
+from app.iceberg.datetimes import check_epoch_ms
 from app.iceberg.encryption import EncryptedKey, encrypted_key_from_json
 from app.iceberg.json.codec import (
     Json,
@@ -38,6 +38,7 @@ from app.iceberg.statistics import (
     partition_statistics_from_json,
     statistics_from_json,
 )
+from app.iceberg.values import check_uuid
 from app.iceberg.view_version import ViewVersion, view_version_from_json
 
 LAST_ADDED = -1
@@ -186,13 +187,10 @@ ViewUpdate = (
 
 _Obj = dict[str, Json]
 
-_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-
 
 def _assign_uuid(obj: _Obj, path: str) -> AssignUuid:
     uuid = required_str(obj, "uuid", path)
-    if not _UUID.fullmatch(uuid):
-        raise SpecError(f"Not a UUID: {uuid}", f"{path}.uuid")
+    check_uuid(uuid, f"{path}.uuid")
     return AssignUuid(uuid)
 
 
@@ -217,6 +215,7 @@ def _add_order(obj: _Obj, path: str) -> AddSortOrder:
 def _add_snapshot(obj: _Obj, path: str) -> AddSnapshot:
     snapshot = snapshot_from_json(required(obj, "snapshot", path), f"{path}.snapshot")
     refuse_no_snapshot(snapshot.snapshot_id, "snapshot-id", f"{path}.snapshot.snapshot-id")
+    check_epoch_ms(snapshot.timestamp_ms, f"{path}.snapshot.timestamp-ms")
     # Stored tables may hold anything here; but readers of changes (incremental scans, CDC) skip or fail on such a one.
     if snapshot.operation is not None and snapshot.operation not in OPERATIONS:
         known = ", ".join(OPERATIONS)

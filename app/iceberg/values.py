@@ -60,7 +60,7 @@ from app.iceberg.types import (
     UuidType,
 )
 
-__all__ = ["equal_values", "from_bytes", "parse_value", "promote_value", "to_bytes", "value_to_json"]
+__all__ = ["check_uuid", "equal_values", "from_bytes", "parse_value", "promote_value", "to_bytes", "value_to_json"]
 
 _BIG_DECIMAL: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,9}))?")
 _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}")
@@ -99,6 +99,12 @@ def parse_value(value_type: Type, json: Json, path: str = "$") -> Any:
     if value is None:
         raise _misfit(value_type, json, path)
     return value
+
+
+def check_uuid(text: str, path: str) -> None:
+    """SpecError for what is no UUID of 36 characters, in either letter case."""
+    if not _UUID.fullmatch(text):
+        raise SpecError(f"Not a UUID: {describe(text)}", path)
 
 
 def _misfit(value_type: Type, json: Json, path: str) -> SpecError:

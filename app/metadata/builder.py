@@ -73,6 +73,7 @@ class TableMetadataBuilder:
 
         self.properties: dict[str, str] = {} if base is None else dict(base.properties)
         self.encryption_keys = {} if base is None else {key.key_id: key for key in base.encryption_keys}
+        self.removed_key_ids: set[str] = set()
 
         self.current_snapshot_id = None if base is None else base.current_snapshot_id
         self.listed = Snapshots() if base is None else base.snapshots

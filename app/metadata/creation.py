@@ -9,12 +9,14 @@ import msgspec
 
 from app.errors import SpecError, ValidationFailed
 from app.iceberg.location import strip_trailing_slash
+from app.iceberg.metadata_file import check_codec
 from app.iceberg.partition import (
     FIRST_PARTITION_FIELD_ID,
     PartitionField,
     PartitionSpec,
     UnboundPartitionSpec,
     check_spec,
+    check_version_of_sources,
 )
 from app.iceberg.schema import Schema, reassign_ids
 from app.iceberg.schemas import Schemas
@@ -65,8 +67,10 @@ def new_table(
     stored = {**NEW_TABLE_DEFAULTS, **{key: value for key, value in properties.items() if key not in RESERVED}}
     _check_properties(stored, fresh, version)
     bound_spec = _bound_spec(spec, new_ids)
+    check_version_of_sources(bound_spec.fields, version)
     check_spec(bound_spec, fresh)
     bound_order = _bound_order(order, new_ids)
+    check_version_of_sources(bound_order.fields, version)
     check_order(bound_order, fresh)
     metadata = TableMetadata(
         format_version=version,
@@ -102,6 +106,7 @@ def _format_version(properties: Mapping[str, str]) -> int:
 
 def _check_properties(properties: Mapping[str, str], schema: Schema, version: int) -> None:
     check_integer(properties, PREVIOUS_VERSIONS_MAX)
+    check_codec(properties)
     for key in _COMMIT_INTEGERS:
         check_integer(properties, key)
         if (integer(properties.get(key)) or 0) < 0:

@@ -13,6 +13,7 @@ from app.iceberg.partition import (
     UnboundPartitionSpec,
     check_retained_spec,
     check_spec,
+    check_version_of_sources,
 )
 from app.iceberg.schema import Schema
 from app.iceberg.update import (
@@ -35,6 +36,7 @@ def add_spec(draft: TableMetadataBuilder, update: AddPartitionSpec) -> None:
     for part in sent.fields:
         if part.transform.is_unknown:
             raise ValidationFailed(f"Cannot add partition field {part.name}: unknown transform {part.transform}")
+    check_version_of_sources(sent.fields, draft.format_version)
     check_spec(sent, schema)
     spec = PartitionSpec(_next_spec_id(draft), numbered_fields(draft, sent), sent.extra)
     draft.specs.append(spec)

@@ -8,6 +8,7 @@ from typing import Final
 
 from app.errors import ValidationFailed
 from app.iceberg.json.codec import INT32_MAX, INT32_MIN
+from app.iceberg.metadata_file import check_codec
 from app.iceberg.update import RemoveProperties, SetProperties
 from app.metadata.builder import TableMetadataBuilder
 
@@ -16,20 +17,18 @@ PREVIOUS_VERSIONS_MAX_DEFAULT: Final = 100
 GC_ENABLED: Final = "gc.enabled"
 DELETE_AFTER_COMMIT: Final = "write.metadata.delete-after-commit.enabled"
 
-RESERVED: Final = frozenset(
-    {
-        "format-version",
-        "uuid",
-        "snapshot-count",
-        "current-snapshot-id",
-        "current-snapshot-summary",
-        "current-snapshot-timestamp-ms",
-        "current-schema",
-        "default-partition-spec",
-        "default-sort-order",
-    }
-)
-"""Properties that steer the creation of a table and are never stored by it."""
+RESERVED: Final = {
+    "format-version": "upgrade-format-version",
+    "uuid": "assign-uuid",
+    "snapshot-count": "add-snapshot",
+    "current-snapshot-id": "set-snapshot-ref",
+    "current-snapshot-summary": "add-snapshot",
+    "current-snapshot-timestamp-ms": "add-snapshot",
+    "current-schema": "set-current-schema",
+    "default-partition-spec": "set-default-spec",
+    "default-sort-order": "set-default-sort-order",
+}
+"""Names of what metadata holds in other members, with the update that changes it. Creation reads or drops them."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 
@@ -50,9 +49,16 @@ def check_integer(properties: Mapping[str, str], key: str) -> None:
 
 def set_properties(draft: TableMetadataBuilder, update: SetProperties) -> None:
     check_integer(update.updates, PREVIOUS_VERSIONS_MAX)
+    check_codec(update.updates, draft.properties)
     updates = update.updates
     if draft.creating:
         updates = {key: value for key, value in updates.items() if key not in RESERVED}
+    reserved = next((key for key in updates if key in RESERVED), None)
+    if reserved is not None:
+        raise ValidationFailed(
+            f"Cannot set property {reserved}: the name is reserved for what the table's metadata itself holds. "
+            f"Use the update {RESERVED[reserved]} instead"
+        )
     if any(draft.properties.get(key) != value for key, value in updates.items()):
         draft.properties.update(updates)
         draft.record(update)

@@ -31,6 +31,8 @@ def add_snapshot(draft: TableMetadataBuilder, update: AddSnapshot) -> None:
     if draft.snapshot(snapshot.snapshot_id) is not None:
         raise ValidationFailed(f"Snapshot already exists for id: {snapshot.snapshot_id}")
     _check_parent(draft, snapshot)
+    if draft.format_version > 1:
+        snapshot = _complete(snapshot)
     snapshot = _with_assigned_schema(draft, snapshot)
     _check_spec_ids(draft)
     _advance_sequence_number(draft, snapshot)
@@ -43,6 +45,16 @@ def add_snapshot(draft: TableMetadataBuilder, update: AddSnapshot) -> None:
 def _stale(draft: TableMetadataBuilder, message: str) -> CommitFailed | ValidationFailed:
     """Stale on a table that others may have changed meanwhile, plainly wrong on one that is just being created."""
     return ValidationFailed(message) if draft.creating else CommitFailed(message)
+
+
+def _complete(snapshot: Snapshot) -> Snapshot:
+    """The snapshot as versions 2 and later want it: with an operation and by a manifest list, and nothing else."""
+    if snapshot.manifests is not None or snapshot.manifest_list is None:
+        raise ValidationFailed(
+            f"Cannot add snapshot {snapshot.snapshot_id}: from format version 2 on it must name its manifests in a "
+            "manifest-list; the member manifests is for version 1 only"
+        )
+    return snapshot.with_operation()
 
 
 def _check_parent(draft: TableMetadataBuilder, snapshot: Snapshot) -> None:

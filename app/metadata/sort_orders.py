@@ -6,6 +6,7 @@ import msgspec
 
 from app.errors import ValidationFailed
 from app.iceberg.json.codec import INT32_MAX
+from app.iceberg.partition import check_version_of_sources
 from app.iceberg.sort import UNSORTED, check_order
 from app.iceberg.update import LAST_ADDED, AddSortOrder, SetDefaultSortOrder
 from app.metadata.builder import TableMetadataBuilder
@@ -24,6 +25,7 @@ def add_order(draft: TableMetadataBuilder, update: AddSortOrder) -> None:
         for part in sent.fields:
             if part.transform.is_unknown:
                 raise ValidationFailed(f"Cannot add sort order: unknown transform {part.transform}")
+        check_version_of_sources(sent.fields, draft.format_version)
         check_order(sent, schema)
         order_id = UNSORTED.order_id if sent.is_unsorted else _next_order_id(draft)
         draft.orders.append(msgspec.structs.replace(sent, order_id=order_id))

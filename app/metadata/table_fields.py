@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from app.errors import ValidationFailed
 from app.iceberg.location import strip_trailing_slash
+from app.iceberg.snapshot import Snapshot
 from app.iceberg.table import SUPPORTED_FORMAT_VERSION
 from app.iceberg.update import (
     AddEncryptionKey,
@@ -64,5 +67,33 @@ def add_encryption_key(draft: TableMetadataBuilder, update: AddEncryptionKey) ->
 
 
 def remove_encryption_key(draft: TableMetadataBuilder, update: RemoveEncryptionKey) -> None:
+    """Whether something still needs the key is judged when all updates are applied (`check_encryption_keys`)."""
     if draft.encryption_keys.pop(update.key_id, None) is not None:
+        draft.removed_key_ids.add(update.key_id)
         draft.record(update)
+
+
+def check_encryption_keys(draft: TableMetadataBuilder, retained: Iterable[Snapshot]) -> None:
+    """ValidationFailed when a snapshot that this commit adds names a key that is not there, or a key that it removes is
+    still needed by one of the `retained` snapshots or by another key: what they encrypt could never be read again."""
+    for snapshot in draft.added_snapshots.values():
+        if snapshot.key_id is not None and snapshot.key_id not in draft.encryption_keys:
+            raise ValidationFailed(
+                f"Cannot add snapshot {snapshot.snapshot_id}: it names encryption key {snapshot.key_id!r}, which the "
+                "table does not have. Add the key in the same commit (add-encryption-key)"
+            )
+    gone = draft.removed_key_ids - draft.encryption_keys.keys()
+    if not gone:
+        return
+    for snapshot in retained:
+        if snapshot.key_id in gone:
+            raise ValidationFailed(
+                f"Cannot remove encryption key {snapshot.key_id!r}: snapshot {snapshot.snapshot_id} is encrypted with "
+                "it. Remove the snapshot first, or in the same commit"
+            )
+    for key in draft.encryption_keys.values():
+        if key.encrypted_by_id in gone:
+            raise ValidationFailed(
+                f"Cannot remove encryption key {key.encrypted_by_id!r}: key {key.key_id!r} is encrypted by it. "
+                "Remove that key in the same commit, or add it again encrypted by another one"
+            )

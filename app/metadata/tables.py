@@ -128,6 +128,7 @@ def _close(
     listed = draft.listed.remove(draft.removed_snapshot_ids) if draft.removed_snapshot_ids else draft.listed
     for snapshot in draft.added_snapshots.values():
         listed = listed.append(snapshot)
+    table_fields.check_encryption_keys(draft, listed)
     metadata_log, expired = _metadata_log(draft, base_location)
     current_schema_id, default_spec_id, default_order_id, location = _settled_heads(draft)
     schema = draft.schemas.get(current_schema_id)

@@ -14,6 +14,7 @@ from app.errors import IllegalArgument, ValidationFailed
 from app.iceberg import update as u
 from app.iceberg.json.codec import INT32_MAX
 from app.iceberg.location import strip_trailing_slash
+from app.iceberg.metadata_file import check_codec
 from app.iceberg.schema import Schema
 from app.iceberg.schemas import GrowingSchemas, Schemas
 from app.iceberg.view import (
@@ -74,6 +75,7 @@ def new_view(
     IllegalArgument for two queries in one dialect, ValidationFailed for what else cannot be.
     """
     _check_dialects(version)
+    check_codec(properties)
     _check_history_size(properties)
     location = strip_trailing_slash(location)
     if not location:
@@ -130,6 +132,7 @@ def _set_location(draft: _Draft, update: u.SetLocation) -> None:
 
 
 def _set_properties(draft: _Draft, update: u.SetProperties) -> None:
+    check_codec(update.updates, draft.properties)
     _check_history_size(update.updates)
     if any(draft.properties.get(key) != value for key, value in update.updates.items()):
         draft.properties.update(update.updates)

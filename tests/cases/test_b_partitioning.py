@@ -23,6 +23,7 @@ from tests.cases.wire import (
 
 Json = Any
 Namespace = tuple[str, ...]
+WIDE = schema("1:id long!, 2:v string")
 
 
 # --- O-12 ---------------------------------------------------------------------------------------------------------
@@ -174,3 +175,21 @@ def test_o14_a_null_write_order_is_unsorted(catalog: Catalog, ns: Namespace) -> 
     metadata = catalog.create(ns, schema(_O14), write_order=None).metadata()
     assert metadata["sort-orders"] == [{"order-id": 0, "fields": []}]
     assert metadata["default-sort-order-id"] == 0
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_transform_of_several_columns_says_what_it_needs(catalog: Catalog, ns: Namespace, version: int) -> None:
+    """Version 3, and then a lowered rule: on creation and in commits, in specs and orders alike."""
+    bucket = {"source-ids": [1, 2], "transform": "bucket[4]"}
+    spec = {"fields": [bucket | {"name": "p"}]}
+    order = {"order-id": 1, "fields": [bucket | {"direction": "asc", "null-order": "nulls-first"}]}
+    why = "ICE512 transform-of-several-columns" if version == 3 else "needs format version 3, and the table has 2"
+    table = catalog.create(ns, WIDE, version=version)
+    body = {"schema": WIDE, "name": "several", "properties": {"format-version": str(version)}}
+    for answer in (
+        table.post([], [{"action": "add-spec", "spec": spec}]),
+        table.post([], [{"action": "add-sort-order", "sort-order": order}]),
+        catalog.http.post(f"{catalog.namespace_path(ns)}/tables", json=body | {"partition-spec": spec}),
+        catalog.http.post(f"{catalog.namespace_path(ns)}/tables", json=body | {"write-order": order}),
+    ):
+        assert why in error_of(answer, 400)["message"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from app.catalog import tables, views
 from app.catalog.results import Committed, LoadedTable
-from app.errors import AlreadyExists, BadRequest, NoSuchNamespace, NoSuchTable, NotFound, UuidInUse
+from app.errors import AlreadyExists, BadRequest, NoSuchNamespace, NoSuchTable, NotFound, PayloadTooLarge, UuidInUse
 from app.events import Created, Dropped, SchemaChanged
 from tests.catalog.shorthand import (
     NS,
@@ -28,6 +29,11 @@ from tests.catalog.shorthand import (
     set_properties,
 )
 from tests.catalog.world import ALICE, HOME, World
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 
 @pytest.fixture
@@ -290,3 +296,73 @@ def test_many_named_files_are_their_folders_and_too_many_folders_are_refused(sho
     shop.run(tables.drop_table(shop.ctx, ALICE, HOME, NS, "copy"))
     with pytest.raises(BadRequest, match="1001 folders outside the table's location"):
         register(shop, "copy", listing(shop, *[f"{shop.warehouse}/{number}/metadata/x" for number in range(1_001)]))
+
+
+def outside(world: World, name: str, **more: Json) -> str:
+    """A metadata file of version 3 that somebody else wrote, with these members in place of its own; None removes."""
+    doc = {
+        "format-version": 3,
+        "table-uuid": "0b0b0b0b-0000-4000-8000-000000000006",
+        "location": f"{world.warehouse}/outside/{name}",
+        "last-sequence-number": 0,
+        "last-updated-ms": 1_700_000_000_000,
+        "last-column-id": 2,
+        "current-schema-id": 0,
+        "schemas": [schema_json(field(1, "a", "int"), field(2, "b", "int"))],
+        "default-spec-id": 0,
+        "partition-specs": [{"spec-id": 0, "fields": []}],
+        "last-partition-id": 1000,
+        "default-sort-order-id": 0,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "next-row-id": 0,
+    }
+    doc |= {key.replace("_", "-"): value for key, value in more.items()}
+    return put(world, name, json.dumps(doc).encode())
+
+
+def put(world: World, name: str, data: bytes) -> str:
+    file = world.warehouse / "outside" / name / "v1.metadata.json"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(data)
+    return str(file)
+
+
+BY_A = {"source-id": 1, "transform": "identity", "direction": "asc", "null-order": "nulls-first"}
+
+
+@pytest.mark.parametrize(
+    ("odd", "place"),
+    [
+        ({"sort_orders": [{"fields": []}]}, r"\$\.sort-orders\[0\]"),
+        ({"sort_orders": [{"fields": [BY_A]}], "default_sort_order_id": 1}, r"\$\.sort-orders\[0\]"),
+        ({"sort_orders": [{"order-id": 0, "fields": [BY_A]}]}, r"\$\.sort-orders\[0\]"),
+        ({"schemas": [schema_json(field(1, "a", "int") | {"initial-default": "34"})]}, r"\$\.schemas\[0\]"),
+        ({"table_uuid": "xx"}, r"\$\.table-uuid"),
+        ({"last_updated_ms": -(2**63)}, r"\$\.last-updated-ms"),
+    ],
+)
+def test_what_other_readers_could_not_load_is_not_registered(shop: World, odd: Json, place: str) -> None:
+    """The refusal gives the place, and the name stays free."""
+    with pytest.raises(BadRequest, match=place):
+        register(shop, "odd", outside(shop, "odd", **odd))
+    with pytest.raises(NoSuchTable):
+        load(shop, "odd")
+
+
+def test_a_file_in_zstd_registers(shop: World) -> None:
+    """Its property may ask for zstd; the next version is written plain."""
+    key = "write.metadata.compression-codec"
+    plain = Path(outside(shop, "packed", properties={key: "zstd"}))
+    packed = plain.with_name("v1.zstd.metadata.json")
+    packed.write_bytes(zstd.compress(plain.read_bytes()))
+    assert register(shop, "packed", str(packed)).metadata_location == str(packed)
+    done = commit(shop, "packed", [set_properties(a="1")])
+    assert document(done.metadata)["properties"] == {key: "zstd", "a": "1"}
+    assert json.loads(Path(done.metadata_location).read_bytes())
+
+
+def test_a_small_file_in_zstd_cannot_unpack_to_much(shop: World) -> None:
+    """The limit of gzip holds."""
+    bomb = put(shop, "bomb", zstd.compress(b" " * 100_000_000))
+    with pytest.raises(PayloadTooLarge, match="unpacks to more than"):
+        register(shop, "bomb", bomb)

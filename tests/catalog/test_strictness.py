@@ -20,6 +20,7 @@ from tests.catalog.shorthand import (
     commit,
     committing,
     create,
+    document,
     field,
     load,
     metadata,
@@ -251,3 +252,16 @@ def test_a_property_of_any_namespace_above_makes_a_rule_stricter(world: World) -
     assert held() is Severity.ERROR
     set_in(inner, "warn")
     assert held() is Severity.ERROR
+
+
+def test_a_lowered_rule_admits_transforms_of_several_columns(shop: World) -> None:
+    """ICE512 stands for readers that cannot parse source-ids; who has none lowers it for the table."""
+    upgrade = {"action": "upgrade-format-version", "format-version": 3}
+    fields = [{"source-ids": [1, 1], "transform": "bucket[4]", "name": "several"}]
+    updates = [upgrade, {"action": "add-spec", "spec": {"fields": fields}}]
+    with pytest.raises(EvolutionRefused, match="lower the rule"):
+        commit(shop, "t", updates)
+    set_policy(shop, "t", Severity.WARN, "ICE512")
+    done = commit(shop, "t", updates)
+    assert [finding.code for finding in done.findings] == ["ICE512"]
+    assert document(done.metadata)["partition-specs"][-1]["fields"][0]["source-ids"] == [1, 1]

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.errors import SpecError
 from app.iceberg import datetimes as dt
+from app.iceberg.datetimes import MOST_EPOCH_MS, check_epoch_ms
 
 ANY_DAYS = st.integers(-365_000_000_000, 365_000_000_000)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -110,3 +112,12 @@ def test_what_is_no_time_is_refused(text: str) -> None:
 def test_timestamps_need_exactly_their_kind_of_zone(text: str, zoned: bool, expected: int | None) -> None:
     """A zero offset in any of its spellings when zoned, none otherwise; seconds and fraction are optional."""
     assert dt.parse_timestamp(text, zoned=zoned) == expected
+
+
+@pytest.mark.parametrize("edge", [MOST_EPOCH_MS, -MOST_EPOCH_MS])
+def test_epoch_milliseconds_end_where_microseconds_do(edge: int) -> None:
+    """The last one passes, the next one is refused with its place."""
+    check_epoch_ms(edge, "$.x")
+    with pytest.raises(SpecError, match="Time out of range") as refusal:
+        check_epoch_ms(edge + (1 if edge > 0 else -1), "$.x")
+    assert refusal.value.path == "$.x"

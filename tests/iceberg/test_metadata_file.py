@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import time
 import zlib
 from pathlib import Path
@@ -12,9 +13,11 @@ import pytest
 from duckdb_extensions import import_extension
 from pyiceberg.table import StaticTable
 
-from app.errors import PayloadTooLarge, SpecError
+from app.errors import PayloadTooLarge, SpecError, ValidationFailed
 from app.iceberg.json.chunked_text import Text
 from app.iceberg.metadata_file import (
+    COMPRESSION,
+    check_codec,
     decode,
     encode,
     most_unpacked,
@@ -23,6 +26,11 @@ from app.iceberg.metadata_file import (
 )
 from app.iceberg.table import compose_table_metadata
 from tests.iceberg.documents import parsed, snapshot, with_history
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 TEXT = b'{"format-version":2}' * 50
 PLAIN = "s3://b/t/metadata/00001-a.metadata.json"
@@ -130,6 +138,7 @@ def test_new_names_say_version_and_encoding() -> None:
         (NEW_GZIP, 1),
         (OLD_GZIP, 1),
         ("/t/metadata/v12.metadata.json", 12),
+        ("/t/metadata/v12.zstd.metadata.json", 12),
         ("/t/metadata/00031-5-a-b.metadata.json", 31),
         ("/t/metadata/x.metadata.json", -1),
         ("00001-a/metadata.json", -1),
@@ -149,3 +158,47 @@ def test_a_foreign_file_unpacks_to_a_bounded_multiple() -> None:
     with pytest.raises(PayloadTooLarge, match=f"unpacks to more than {most} bytes"):
         decode(stored, NEW_GZIP, limit=most)
     assert most_unpacked(1_000) == 16 << 20
+
+
+@pytest.mark.parametrize("location", [PLAIN, NEW_GZIP, "s3://b/t/metadata/00001-a.zstd.metadata.json"])
+def test_zstd_is_read_whatever_the_name(location: str) -> None:
+    """Also in several frames; other catalogs write it."""
+    assert decode(zstd.compress(TEXT), location) == TEXT
+    assert decode(zstd.compress(TEXT) + zstd.compress(TEXT), location) == TEXT * 2
+
+
+def test_zstd_cannot_unpack_beyond_the_limit() -> None:
+    """As for gzip, exactly."""
+    bomb = zstd.compress(b"0" * 1_000_000)
+    with pytest.raises(PayloadTooLarge):
+        decode(bomb, PLAIN, limit=999_999)
+    assert len(decode(bomb, PLAIN, limit=1_000_000)) == 1_000_000
+
+
+@pytest.mark.parametrize("data", [zstd.compress(TEXT)[:-2], b"\x28\xb5\x2f\xfd" + b"junk" * 10, b"\x28\xb5\x2f\xfd"])
+def test_a_damaged_zstd_file_is_a_bad_document(data: bytes) -> None:
+    """The error names the codec."""
+    with pytest.raises(SpecError, match="zstd"):
+        decode(data, PLAIN)
+
+
+def test_many_frames_are_read_in_time_that_the_length_says() -> None:
+    """A megabyte of empty frames does not hold the others up."""
+    data = zstd.compress(b"") * 50_000 + zstd.compress(b"{}")
+    began = time.process_time()
+    assert decode(data, PLAIN, limit=2) == b"{}"
+    assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "GZIP", "None"])
+def test_supported_codecs_pass(codec: str) -> None:
+    """In any letter case, as Java reads them."""
+    check_codec({COMPRESSION: codec})
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4", "", "gzip ", "snappy"])
+def test_another_codec_is_refused_when_it_is_introduced(codec: str) -> None:
+    """It would be ignored; what a table has already is left alone."""
+    with pytest.raises(ValidationFailed, match=r"compression-codec: .* one of: none, gzip"):
+        check_codec({COMPRESSION: codec}, {COMPRESSION: "gzip"})
+    check_codec({COMPRESSION: codec}, {COMPRESSION: codec})

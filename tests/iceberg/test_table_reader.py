@@ -221,3 +221,83 @@ def _fits(value: Any) -> bool:
     except SpecError:
         return False
     return True
+
+
+SORTED = {"fields": [{"source-id": 1, "transform": "identity", "direction": "asc", "null-order": "nulls-first"}]}
+FAR = -(2**63)
+TIMED = with_history(snapshot(1, number=1))
+
+
+def with_default(name: str, kind: Any, value: Any) -> dict[str, Any]:
+    return document(3, schemas=[schema(0, column(1, "id"), column(2, "name", kind, **{name: value}))])
+
+
+@pytest.mark.parametrize("order", [{"fields": []}, SORTED])
+def test_a_stored_sort_order_has_an_id(order: dict[str, Any]) -> None:
+    """Only a requested one may leave it out."""
+    with pytest.raises(SpecError) as refusal:
+        parsed(document(sort_orders=[{"order-id": 0, "fields": []}, order]))
+    assert refusal.value.path == "$.sort-orders[1]"
+    with pytest.raises(SpecError, match="Sort order ID 0 is reserved"):
+        parsed(document(sort_orders=[{"order-id": 0, **SORTED}]))
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        (with_default("initial-default", "int", "34"), "$.schemas[0]"),
+        (with_default("write-default", "int", 2**31), "$.schemas[0]"),
+        (with_default("initial-default", "decimal(9, 2)", "14.2"), "$.schemas[0]"),
+        (with_default("initial-default", "variant", 1), "$.schemas[0]"),
+        (with_default("initial-default", {"type": "struct", "fields": []}, 3), "$.schemas[0]"),
+        (document(table_uuid="xx"), "$.table-uuid"),
+        (document(1, table_uuid=""), "$.table-uuid"),
+        (with_history(snapshot(1, number=1), snapshots=[snapshot(1, number=1, at=FAR)]), "$.snapshots[0].timestamp-ms"),
+        (TIMED | {"last-updated-ms": 2**63 - 1}, "$.last-updated-ms"),
+        (TIMED | {"snapshot-log": [{"timestamp-ms": FAR, "snapshot-id": 1}]}, "$.snapshot-log[0].timestamp-ms"),
+        (document(metadata_log=[{"timestamp-ms": FAR, "metadata-file": "f"}]), "$.metadata-log[0].timestamp-ms"),
+    ],
+)
+def test_what_other_readers_cannot_load_is_found_by_the_close_look(value: dict[str, Any], path: str) -> None:
+    """With its place. Reading alone lets it pass, so that a table that has it can be cured."""
+    table = parsed(value)
+    with pytest.raises(SpecError) as refusal:
+        verify_table_metadata(table)
+    assert refusal.value.path == path
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        document(1, table_uuid=None),
+        document(table_uuid=UUID.upper()),
+        LEGACY,
+        with_default("initial-default", "int", 34),
+        with_default("initial-default", "int", None),
+        with_default("write-default", "double", 1),
+        TIMED | {"snapshot-log": [{"timestamp-ms": 0, "snapshot-id": 1}]},
+    ],
+)
+def test_the_close_look_passes_what_is_legal(value: dict[str, Any]) -> None:
+    """Version 1 may lack a uuid; times may be old."""
+    verify_table_metadata(parsed(value))
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("transform", ["bucket[4]", "zorder"])
+def test_transforms_of_several_columns_are_version_3(version: int, transform: str) -> None:
+    """Known or unknown, in specs and orders alike."""
+    several = {"source-ids": [1, 2], "transform": transform}
+    spec = {"spec-id": 0, "fields": [several | {"name": "p", "field-id": 1000}]}
+    order = {"order-id": 1, "fields": [several | {"direction": "asc", "null-order": "nulls-last"}]}
+    for value, path in (
+        (document(version, partition_specs=[spec], last_partition_id=1000), "$.partition-specs[0]"),
+        (document(version, sort_orders=[order], default_sort_order_id=1), "$.sort-orders[0]"),
+    ):
+        table = parsed(value)
+        if version == 3:
+            verify_table_metadata(table)
+            continue
+        with pytest.raises(SpecError, match="needs format version 3") as refusal:
+            verify_table_metadata(table)
+        assert refusal.value.path == path

@@ -209,3 +209,12 @@ def test_minus_one_is_legal_where_it_means_none() -> None:
         {"action": "remove-snapshots", "snapshot-ids": [-1]},
     ):
         assert parse_table_updates([update])
+
+
+@pytest.mark.parametrize("at", [-(2**63), -(2**62), 2**63 - 1])
+def test_a_snapshot_of_no_possible_time_is_refused(at: int) -> None:
+    """Readers compute with the time and overflow."""
+    update = {"action": "add-snapshot", "snapshot": snapshot(1, at=at)}
+    with pytest.raises(SpecError, match="Time out of range") as refusal:
+        parse_table_updates([update])
+    assert str(refusal.value.path).endswith(".snapshot.timestamp-ms")

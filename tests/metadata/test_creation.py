@@ -134,3 +134,10 @@ def test_defaults_go_with_their_columns() -> None:
     value = schema(0, column(9, "a", "int", **{"initial-default": 1, "write-default": 2}))
     field = create(value, format_version="3").schema.fields[0]
     assert (field.field_id, field.initial_default, field.write_default) == (1, 1, 2)
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_a_codec_that_is_not_written_is_refused(codec: str) -> None:
+    """It would be ignored without a word."""
+    with pytest.raises(ValidationFailed, match=r"write\.metadata\.compression-codec"):
+        create(**{"write.metadata.compression-codec": codec})

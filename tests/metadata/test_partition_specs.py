@@ -17,6 +17,7 @@ from tests.metadata.folding import (
     fold,
     result,
     set_current,
+    written,
 )
 
 BASE = parsed(document())
@@ -180,3 +181,25 @@ def test_no_partition_field_takes_the_end_of_the_range(field_id: int) -> None:
     assert after.last_partition_id == 2147483447
     with pytest.raises(ValidationFailed, match="no partition field id is left"):
         fold(after, add_spec((1, "bucket[5]", "q")))
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("transform", ["bucket[4]", "void", "identity", "truncate[2]", "year", "zorder"])
+def test_which_transforms_may_be_of_several_columns(version: int, transform: str) -> None:
+    """Bucket and void, from version 3 on; those made for one column never, and unknown ones are added by nobody."""
+    update = {"action": "add-spec", "spec": {"fields": [{"source-ids": [1, 2], "transform": transform, "name": "p"}]}}
+    base = parsed(document(version))
+    if version == 3 and transform in ("bucket[4]", "void"):
+        assert written(result(base, update))["partition-specs"][-1]["fields"][0]["source-ids"] == [1, 2]
+        return
+    with pytest.raises(ValidationFailed):
+        fold(base, update)
+
+
+def test_a_list_of_one_source_is_the_source() -> None:
+    """In every version, and the same spec."""
+    single = {"source-ids": [1], "transform": "bucket[4]", "name": "p"}
+    for version in (1, 2, 3):
+        after = result(parsed(document(version)), {"action": "add-spec", "spec": {"fields": [single]}})
+        assert written(after)["partition-specs"][-1]["fields"][0]["source-id"] == 1
+        assert not fold(after, add_spec((1, "bucket[4]", "p"))).changed

@@ -12,7 +12,7 @@ from app.metadata.properties import (
     previous_versions_kept,
 )
 from tests.iceberg.documents import document, parsed
-from tests.metadata.folding import fold, result, set_properties
+from tests.metadata.folding import CREATE, fold, result, set_properties
 
 BASE = parsed(document(properties={"a": "1"}))
 LIMIT = "write.metadata.previous-versions-max"
@@ -71,3 +71,41 @@ def test_integers_are_read_as_java_does() -> None:
 def test_gc_enabled_as_java_reads_it(value: str | None, may: bool) -> None:
     """Absent means true; whatever is not `true` is false."""
     assert may_delete({} if value is None else {"gc.enabled": value}) is may
+
+
+RESERVED_NAMES = [
+    ("format-version", "upgrade-format-version"),
+    ("uuid", "assign-uuid"),
+    ("snapshot-count", "add-snapshot"),
+    ("current-snapshot-id", "set-snapshot-ref"),
+    ("current-snapshot-summary", "add-snapshot"),
+    ("current-snapshot-timestamp-ms", "add-snapshot"),
+    ("current-schema", "set-current-schema"),
+    ("default-partition-spec", "set-default-spec"),
+    ("default-sort-order", "set-default-sort-order"),
+]
+
+
+@pytest.mark.parametrize(("name", "update"), RESERVED_NAMES)
+def test_reserved_names_are_no_properties(name: str, update: str) -> None:
+    """Set on a table they are refused with the update that does what was meant; on creation they are not stored."""
+    with pytest.raises(ValidationFailed, match=f"Cannot set property {name}: .* {update} "):
+        fold(BASE, set_properties(**{"b": "2", name: "2"}))
+    assert name not in result(None, *CREATE, set_properties(**{name: "2"})).properties
+
+
+def test_a_reserved_name_that_a_file_brought_along_can_be_removed() -> None:
+    """Other catalogs may have stored it."""
+    base = parsed(document(properties={"snapshot-count": "2"}))
+    assert result(base, {"action": "remove-properties", "removals": ["snapshot-count"]}).properties == {}
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_a_codec_that_is_not_written_is_refused_when_it_is_introduced(codec: str) -> None:
+    """On creation too; a table that was registered with it takes other commits."""
+    key = "write.metadata.compression-codec"
+    for base, before in ((BASE, []), (None, CREATE)):
+        with pytest.raises(ValidationFailed, match=key):
+            fold(base, *before, set_properties(**{key: codec}))
+    brought = parsed(document(properties={key: codec}))
+    assert result(brought, set_properties(**{"a": "2", key: codec})).properties["a"] == "2"

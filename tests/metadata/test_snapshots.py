@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.errors import CommitFailed, ValidationFailed
+from app.errors import CommitFailed, SpecError, ValidationFailed
 from app.iceberg.json.codec import decode, encode
 from app.iceberg.table import parse_table_metadata
 from app.iceberg.update import parse_table_updates
@@ -207,3 +207,45 @@ def test_a_first_snapshot_may_name_its_missing_parent_minus_one(version: int) ->
     after = result(parsed(document(version)), add_snapshot(sent), set_ref(7))
     del sent["parent-snapshot-id"]
     assert written(after)["snapshots"] == [sent]
+
+
+NO_OPERATION: list[dict[str, Any] | None] = [None, {}, {"added-records": "3"}]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("summary", NO_OPERATION)
+def test_a_snapshot_that_names_no_operation_is_an_overwrite(version: int, summary: dict[str, Any] | None) -> None:
+    """As Java reads it; everything else stays as sent."""
+    sent = snapshot(1, number=1) | {"summary": summary, "first-row-id": 0, "added-rows": 1, "x": [1]}
+    after = result(parsed(document(version)), add_snapshot(sent), set_ref(1))
+    assert written(after)["snapshots"] == [sent | {"summary": {"operation": "overwrite", **(summary or {})}}]
+    assert after.snapshots.find(1).operation == "overwrite"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("summary", NO_OPERATION)
+def test_in_version_1_the_summary_stays_as_sent(summary: dict[str, Any] | None) -> None:
+    """There it is optional."""
+    sent = snapshot(1) | {"summary": summary}
+    after = result(parsed(document(1)), add_snapshot(sent), set_ref(1))
+    assert written(after)["snapshots"] == [{key: value for key, value in sent.items() if value is not None}]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("lists", [{"manifest-list": None}, {}])
+def test_manifests_are_listed_in_a_file_from_version_2_on(version: int, lists: dict[str, Any]) -> None:
+    """In place of the manifest-list or beside it, the member manifests is version 1 alone."""
+    number = {} if version == 1 else {"sequence-number": 1}
+    sent = snapshot(1) | number | {"manifests": ["s3://b/m.avro"], "first-row-id": 0, "added-rows": 1} | lists
+    base = parsed(document(version))
+    if version == 1:
+        assert result(base, add_snapshot(sent)).snapshots.find(1).manifests == ["s3://b/m.avro"]  # type: ignore[union-attr]
+        return
+    with pytest.raises(ValidationFailed, match="must name its manifests in a manifest-list"):
+        fold(base, add_snapshot(sent))
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_snapshot_without_any_manifests_is_refused(version: int) -> None:
+    """No reader knows what it holds."""
+    with pytest.raises(SpecError, match="needs manifest-list or manifests"):
+        fold(parsed(document(version)), add_snapshot(snapshot(1) | {"manifest-list": None}))

@@ -8,7 +8,7 @@ import pytest
 
 from app.errors import ValidationFailed
 from tests.iceberg.documents import document, parsed
-from tests.metadata.folding import fold, result
+from tests.metadata.folding import fold, result, written
 
 BASE = parsed(document())
 LAST = {"action": "set-default-sort-order", "sort-order-id": -1}
@@ -71,3 +71,17 @@ def test_only_known_orders_can_be_the_default(order_id: int) -> None:
 def test_the_sent_id_resolves_within_the_request() -> None:
     """A client that trusts its own number gets the order it means."""
     assert result(BASE, add_order(1, order_id=9), LAST | {"sort-order-id": 9}).default_sort_order_id == 1
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("transform", ["bucket[4]", "void", "identity", "truncate[2]", "year", "zorder"])
+def test_which_transforms_may_be_of_several_columns(version: int, transform: str) -> None:
+    """The same as in partition specs."""
+    part = {"source-ids": [1, 2], "transform": transform, "direction": "asc", "null-order": "nulls-first"}
+    update = {"action": "add-sort-order", "sort-order": {"order-id": 1, "fields": [part]}}
+    base = parsed(document(version))
+    if version == 3 and transform in ("bucket[4]", "void"):
+        assert written(result(base, update))["sort-orders"][-1]["fields"][0]["source-ids"] == [1, 2]
+        return
+    with pytest.raises(ValidationFailed):
+        fold(base, update)

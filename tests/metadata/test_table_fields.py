@@ -92,3 +92,63 @@ def test_a_new_table_needs_a_known_version(version: int) -> None:
     """Also in a create commit."""
     with pytest.raises(ValidationFailed, match="format version"):
         fold(None, upgrade(version), *CREATE)
+
+
+def add_key(key_id: str, by: str | None = None) -> dict[str, Any]:
+    key = {"key-id": key_id, "encrypted-key-metadata": "AA==", "encrypted-by-id": by}
+    return {"action": "add-encryption-key", "encryption-key": key}
+
+
+def remove_key(key_id: str) -> dict[str, Any]:
+    return {"action": "remove-encryption-key", "key-id": key_id}
+
+
+def encrypted(snapshot_id: int, key_id: str) -> dict[str, Any]:
+    more = {"first-row-id": 0, "added-rows": 0, "key-id": key_id}
+    return add_snapshot(snapshot(snapshot_id, number=snapshot_id) | more)
+
+
+LOCKED = result(parsed(document(3)), add_key("k"), add_key("spare", by="kek"), encrypted(1, "k"))
+
+
+def test_a_key_that_a_retained_snapshot_names_stays() -> None:
+    """Removing it is refused with key and snapshot; one that nothing needs goes."""
+    with pytest.raises(ValidationFailed, match=r"encryption key 'k': snapshot 1 is encrypted with it"):
+        fold(LOCKED, remove_key("k"))
+    assert [key.key_id for key in result(LOCKED, remove_key("spare")).encryption_keys] == ["k"]
+
+
+def test_a_key_that_another_one_is_encrypted_by_stays() -> None:
+    """Unless that one goes in the same commit, in either order."""
+    base = result(LOCKED, add_key("kek"))
+    with pytest.raises(ValidationFailed, match=r"encryption key 'kek': key 'spare' is encrypted by it"):
+        fold(base, remove_key("kek"))
+    for both in (("kek", "spare"), ("spare", "kek")):
+        assert [key.key_id for key in result(base, *map(remove_key, both)).encryption_keys] == ["k"]
+
+
+def test_a_key_goes_with_the_last_snapshot_that_names_it() -> None:
+    """In one commit, in either order."""
+    expire = {"action": "remove-snapshots", "snapshot-ids": [1]}
+    for updates in ((expire, remove_key("k")), (remove_key("k"), expire)):
+        assert [key.key_id for key in result(LOCKED, *updates).encryption_keys] == ["spare"]
+
+
+def test_a_key_is_rotated_in_one_commit() -> None:
+    """Removed and added again under its id, encrypted anew, while snapshots name it."""
+    after = result(LOCKED, remove_key("k"), add_key("k", by="new"))
+    assert {key.key_id: key.encrypted_by_id for key in after.encryption_keys} == {"spare": "kek", "k": "new"}
+
+
+def test_a_snapshot_names_a_key_that_is_there() -> None:
+    """Added before it or after it in the commit; a key that is missing or removed is named in the refusal."""
+    assert result(LOCKED, encrypted(2, "new"), add_key("new")).snapshots.find(2) is not None
+    for updates in ([encrypted(2, "gone")], [encrypted(2, "spare"), remove_key("spare")]):
+        with pytest.raises(ValidationFailed, match="snapshot 2: it names encryption key"):
+            fold(LOCKED, *updates)
+
+
+def test_a_table_that_came_with_a_missing_key_takes_other_commits() -> None:
+    """Only what the commit adds or removes is judged."""
+    base = parsed(with_history(snapshot(1, number=1) | {"key-id": "lost"}))
+    assert fold(base, set_properties(a="b")).changed

@@ -16,6 +16,7 @@ from app.iceberg.table import (
     render_table_metadata,
     verify_table_metadata,
 )
+from app.metadata.properties import RESERVED
 from tests.iceberg.documents import (
     NOW,
     UUID,
@@ -185,6 +186,20 @@ def test_the_base_is_never_touched() -> None:
 
 
 IDS = st.integers(0, 6)
+SOURCES = st.lists(st.integers(1, 3), min_size=1, max_size=2)
+TRANSFORMS = st.sampled_from(["bucket[2]", "identity", "void", "zorder"])
+NAMES = ["uuid", "snapshot-count", "current-schema", "write.metadata.compression-codec"]
+ODDITIES = st.just({}) | st.sampled_from([
+    {"summary": None},
+    {"summary": {}},
+    {"summary": {"added-records": "1"}},
+    {"manifest-list": None},
+    {"manifest-list": None, "manifests": ["s3://b/m.avro"]},
+    {"manifests": []},
+    {"timestamp-ms": -(2**63)},
+    {"key-id": "k"},
+    {"key-id": "j"},
+])  # fmt: skip
 SNAPSHOT_IDS = st.sampled_from([1, 2, 3, 4, 0, -1, -2, -(2**63), 2**63 - 1, 2**63])
 FIELDS = st.lists(
     st.tuples(st.integers(1, 6), st.sampled_from("abcd"), st.sampled_from(["int", "long", "string"])),
@@ -210,7 +225,7 @@ UPDATES = st.one_of(
             snapshot(i, parent, number, at) | {"schema-id": schema_id, "first-row-id": row, "added-rows": 3}
         ),
         SNAPSHOT_IDS, st.none() | SNAPSHOT_IDS, st.integers(-1, 5),
-        st.integers(NOW - 10, NOW + 10**7), st.none() | st.integers(-1, 3),
+        st.integers(NOW - 10, NOW + 10**7) | st.sampled_from([-(2**63), 0, 2**63 - 1]), st.none() | st.integers(-1, 3),
         st.integers(0, 9),
     ),
     st.builds(set_ref, SNAPSHOT_IDS, st.sampled_from(["main", "x"]), st.sampled_from(["branch", "tag"])),
@@ -236,12 +251,36 @@ UPDATES = st.one_of(
     st.builds(lambda name: {"action": "remove-snapshot-ref", "ref-name": name}, st.sampled_from(["main", "x"])),
     st.builds(lambda version: {"action": "upgrade-format-version", "format-version": version}, st.integers(1, 4)),
     st.builds(lambda value: set_properties(**{"write.metadata.previous-versions-max": value}), st.sampled_from("123x")),
+    st.builds(
+        lambda name, value: set_properties(**{name: value}),
+        st.sampled_from(NAMES), st.sampled_from(["2", "zstd", "gzip"]),
+    ),
+    st.builds(lambda key_id: {"action": "remove-encryption-key", "key-id": key_id}, st.sampled_from(["k", "", "j"])),
+    st.builds(
+        lambda sources, transform: {
+            "action": "add-spec",
+            "spec": {"fields": [{"source-ids": sources, "transform": transform, "name": "s"}]},
+        },
+        SOURCES, TRANSFORMS,
+    ),
+    st.builds(
+        lambda sources, transform: {
+            "action": "add-sort-order",
+            "sort-order": {
+                "order-id": 1,
+                "fields": [
+                    {"source-ids": sources, "transform": transform, "direction": "asc", "null-order": "nulls-last"}
+                ],
+            },
+        },
+        SOURCES, TRANSFORMS,
+    ),
 )  # fmt: skip
 
 
 APPENDS = st.builds(
-    lambda i, parent, number, name, at: [
-        add_snapshot(snapshot(i, parent, number, at) | {"first-row-id": 1000 * number, "added-rows": number}),
+    lambda i, parent, number, name, at, odd: [
+        add_snapshot(snapshot(i, parent, number, at) | {"first-row-id": 1000 * number, "added-rows": number} | odd),
         set_ref(i, name),
     ],
     SNAPSHOT_IDS,
@@ -249,6 +288,7 @@ APPENDS = st.builds(
     st.integers(0, 9),
     st.sampled_from(["main", "x"]),
     st.integers(NOW - 10, NOW + 10**7),
+    ODDITIES,
 )
 COMMITS = st.lists(APPENDS | UPDATES.map(lambda update: [update]), min_size=1, max_size=3).map(
     lambda parts: [update for part in parts for update in part]
@@ -266,6 +306,18 @@ def held(table: TableMetadata) -> dict[str, Any]:
     members["schemas"] = [table.schemas.get(schema_id) for schema_id in table.schemas]
     members["extra"] = {key: bytes(text) for key, text in table.extra.items()}
     return members
+
+
+def check_what_others_need(before: TableMetadata, after: TableMetadata) -> None:
+    """Readers beside Java are stricter: what a commit brings has an operation, a list of manifests and its key."""
+    keys = {key.key_id for key in after.encryption_keys}
+    for item in after.snapshots:
+        assert item.key_id is None or item.key_id in keys
+        if before.format_version > 1 and before.snapshots.find(item.snapshot_id) != item:
+            assert item.operation is not None
+            assert item.manifest_list is not None and item.manifests is None
+    assert not {*after.properties} & {*RESERVED}
+    assert after.properties.get("write.metadata.compression-codec", "none") in ("none", "gzip")
 
 
 def counters(table: TableMetadata) -> tuple[int, ...]:
@@ -308,6 +360,7 @@ def test_whatever_is_accepted_can_be_read_again(version: int, commits: list[tupl
         assert all(old <= new for old, new in zip(counters(table), counters(after), strict=True))
         text = render_table_metadata(after)
         assert written(after)["snapshots"] == [item.to_json() for item in after.snapshots]
+        check_what_others_need(table, after)
         try:
             again = parse_table_metadata(text)
             verify_table_metadata(again)

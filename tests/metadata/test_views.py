@@ -189,3 +189,14 @@ def test_unknown_members_survive_a_commit() -> None:
     made = result(base, add(2), CURRENT)
     assert made.extra.keys() == {"x"}
     assert made.versions[0].extra == {"y": 2}
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_a_codec_that_is_not_written_is_refused(codec: str) -> None:
+    """For views as for tables, on creation and in a commit."""
+    properties = {"write.metadata.compression-codec": codec}
+    with pytest.raises(ValidationFailed, match="compression-codec"):
+        fold(BASE, {"action": "set-properties", "updates": properties})
+    first = parse_view_metadata(encode(view())).versions[0]
+    with pytest.raises(ValidationFailed, match="compression-codec"):
+        new_view(parse_schema(schema(0)), first, "s3://b/v", properties, NOW, UUID)
