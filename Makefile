@@ -48,7 +48,7 @@ engines: $(VENV)/.test ## real engines, JVM, reference suites, at most 30 minute
 bench: $(VENV)/.test ## measure the server (FULL=1: beside its peers; BENCH=judge or BENCH=start for one part; ARGS are passed on)
 	$(BIN)/python -m bench$(if $(BENCH),.$(BENCH)) $(if $(and $(FULL),$(if $(BENCH),,1)),--full) $(ARGS)
 
-openapi: install ## write the OpenAPI documents again
+openapi: install ## write the OpenAPI document again
 	$(BIN)/icekeel openapi > openapi/icekeel.json
 
 lock: $(VENV)/.lint ## resolve the lock files of requirements/ again, newest versions that fit

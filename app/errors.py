@@ -1,6 +1,6 @@
 """Kinds of failure: what went wrong, with context, and whether trying again may help.
 
-No kind knows HTTP; `app.api.errors` is the only table from kind to status and wire type. The wording that
+No kind knows HTTP; `app.edge.errors` is the only table from kind to status and wire type. The wording that
 client suites match verbatim (Iceberg's REST Compatibility Kit, PyIceberg) is written here once.
 """
 

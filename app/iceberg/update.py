@@ -1,7 +1,7 @@
 """Updates of tables and views, one struct per action (REST protocol: TableUpdate, ViewUpdate).
 
-Parsing checks form only: whether an update may be applied is for `commit`. Unknown keys of the envelope are ignored,
-unknown keys of embedded documents are kept. Action names are matched without regard to case.
+Parsing checks form only: whether an update may be applied is for `app.metadata`. Unknown keys of the envelope are
+ignored, unknown keys of embedded documents are kept. Action names are matched without regard to case.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Carrying out operations on a sketch, and remembering what each of them meant.
+"""Carrying out operations on a schema under construction, and remembering what each of them meant.
 
 A `Touch` is one thing that an operation was about: a column by ID and by those traits that the operation depends on.
 An operation means the same on a later version of the table when all its touches are there again.

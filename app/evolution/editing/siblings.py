@@ -1,4 +1,4 @@
-"""The children of one node of a sketch: in order, and by name.
+"""The children of one node of a schema under construction: in order, and by name.
 
 A plan may hold an operation for each of thousands of columns, so appending, moving and finding one take the same time
 however many there are.

@@ -1,0 +1,1 @@
+"""The judge and what it looks at: change, diff, lineage, compatibility. No coded rule stands here."""

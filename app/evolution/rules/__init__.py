@@ -1,0 +1,1 @@
+"""The coded rules, nothing else: a record, a function and a manual page each."""
