@@ -109,13 +109,17 @@ class Started(Target):
         self.folder = folder
         self.beside = ExitStack()
 
-    def stop(self) -> None:
+    def end(self) -> None:
+        """End the process and keep its folder."""
         self.process.terminate()
         try:
             self.process.wait(15)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+    def stop(self) -> None:
+        self.end()
         self.beside.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -178,10 +182,14 @@ def _wait(target: Started, output: Path, probe: str, until: float) -> None:
 
 
 def icekeel(name: str = "icekeel", settings: Mapping[str, str] | None = None, arguments: Sequence[str] = ()) -> Started:
-    """`icekeel serve` on SQLite and local files in a home of its own."""
+    """`icekeel serve` on SQLite and local files in a home of its own; what its start costs is that of a second start.
+
+    The first makes the home, migrates its database and, in a fresh checkout, compiles every module.
+    """
     folder = scratch(name)
     command = [sys.executable, "-m", "app.cli", "serve", "--home", str(folder / "home"), "--port", "0", *arguments]
     environment = {"PYTHONUNBUFFERED": "1", **{f"ICEKEEL_{key}": value for key, value in (settings or {}).items()}}
+    launch(name, command, folder, environment=environment).end()
     return launch(name, command, folder, environment=environment)
 
 
