@@ -164,6 +164,8 @@ def _starts(run: _Run) -> Iterator[Claim]:
             if (theirs := run.start.get(name, {}).get(key)) is not None
         ]
         told = f"{value:.{digits}f} {unit}" + (f" ({', '.join(beside)})" if beside else "")
+        if key == "wall_s" and "cpu_s" in ours:
+            told += f", of which {ours['cpu_s']:.2f} s of CPU"
         yield Claim(what, wanted, told, value <= limit)
 
 
