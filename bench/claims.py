@@ -1,4 +1,4 @@
-"""What the server promises of its speed, checked against one run: each claim a ratio, never a time of its own."""
+"""The budget of speed, start and memory, checked against one run; speed as ratios within the run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,17 @@ from typing import Any, NamedTuple
 Json = dict[str, Any]
 OURS = "icekeel"
 _UNLOADED = ("304, {} snapshots", "HEAD, {} snapshots")
+_LOADS = (("load 5 snapshots", 3), ("load 1,000 snapshots", 10))
+_COMMITS = (
+    "commit set-properties",
+    "commit add-schema",
+    "commit append, 10 snapshots",
+    "commit append, 1,000 snapshots",
+    "32 clients on 32 tables",
+    "transaction of 10 tables",
+)
+_OPEN_LOOP = "open loop"
+"""At a fixed rate a server mostly wakes up and falls asleep: it tells latency, not what a request costs."""
 
 
 class Claim(NamedTuple):
@@ -52,28 +63,32 @@ def _unknown(what: str, wanted: str) -> Claim:
 
 def _against_jvms(run: _Run) -> Iterator[Claim]:
     """Requests for a CPU second."""
-    for workload in ("load 5 snapshots", "load 1,000 snapshots"):
-        what, wanted = f"{workload}, for a CPU second", "3x the best JVM peer"
+    for workload, factor in (*_LOADS, *((commit, 2) for commit in _COMMITS)):
+        what, wanted = f"{workload}, for a CPU second", f"{factor}x the best JVM peer"
         ours, best = run.get(workload), run.best(workload, "server_cpu_us", least=True)
         if ours is None or best is None:
             yield _unknown(what, wanted)
         else:
             ratio = best[1] / ours
-            yield Claim(what, wanted, f"{ratio:.1f}x {best[0]} ({ours:.0f} against {best[1]:,.0f} us)", ratio >= 3)
+            yield Claim(
+                what, wanted, f"{ratio:.1f}x {best[0]} ({ours:,.0f} against {best[1]:,.0f} us)", ratio >= factor
+            )
 
 
-def _against_the_floor(run: _Run) -> Iterator[Claim]:
-    """The SELECT is what the two floors differ by: it is allowed as it is, the rest half as much again."""
-    for workload in ("load 5 snapshots", "load 1,000 snapshots"):
-        what, wanted = f"{workload}, against the bare stack", "1.5x its CPU, and the SELECT"
-        ours, floor, bare = run.get(workload), run.get(workload, "floor"), run.get(workload, "floor-bare")
-        if ours is None or floor is None or bare is None:
-            yield _unknown(what, wanted)
-        else:
-            select = max(0.0, floor - bare)
-            ratio = (ours - select) / bare
-            told = f"{ratio:.2f}x ({ours:.0f} us; bare {bare:.0f}, with a SELECT {floor:.0f})"
-            yield Claim(what, wanted, told, ratio <= 1.5)
+def _nothing_below(run: _Run) -> Iterator[Claim]:
+    """The workload in which a JVM comes closest, or is ahead."""
+    what, wanted = "every workload, for a CPU second", "1x the best JVM peer"
+    found = []
+    for workload in run.workloads:
+        ours, best = run.get(workload), run.best(workload, "server_cpu_us", least=True)
+        if ours is not None and best is not None and _OPEN_LOOP not in workload:
+            found.append((best[1] / ours, f"{workload}: {best[1] / ours:.2f}x {best[0]}"))
+    if not found:
+        yield _unknown(what, wanted)
+        return
+    below = sorted(entry for entry in found if entry[0] < 1) or [min(found)]
+    told = "; ".join(entry[1] for entry in below)
+    yield Claim(what, wanted, f"{len(found)} workloads, least {told}", below[0][0] >= 1)
 
 
 def _without_the_document(run: _Run) -> Iterator[Claim]:
@@ -133,21 +148,25 @@ def _pages(run: _Run) -> Iterator[Claim]:
 
 
 def _starts(run: _Run) -> Iterator[Claim]:
+    """One worker on SQLite and local files, started on a home that is there."""
     ours = run.start.get(OURS, {})
-    for key, what, limit, unit in (
-        ("wall_s", "start to the first 200", 1.5, "s"),
-        ("idle_rss_mb", "idle RSS", 120, "MB"),
+    for key, what, limit, unit, digits in (
+        ("wall_s", "start to the first 200", 1.0, "s", 2),
+        ("idle_rss_mb", "idle RSS", 100.0, "MB", 0),
     ):
-        value = ours.get(key)
+        value, wanted = ours.get(key), f"at most {limit:g} {unit}"
         if value is None:
-            yield _unknown(what, f"under {limit:g} {unit}")
+            yield _unknown(what, wanted)
             continue
-        yield Claim(what, f"under {limit:g} {unit}", f"{value:.2f} {unit}", value < limit)
-        for name in run.jvms:
-            theirs = run.start.get(name, {}).get(key)
-            if theirs:
-                told = f"{value / theirs:.2f} of it ({value:.2f} against {theirs:.2f} {unit})"
-                yield Claim(what, f"at most 1/3 of {name}", told, value <= theirs / 3)
+        beside = [
+            f"{name} {theirs:.{digits}f}"
+            for name in run.jvms
+            if (theirs := run.start.get(name, {}).get(key)) is not None
+        ]
+        told = f"{value:.{digits}f} {unit}" + (f" ({', '.join(beside)})" if beside else "")
+        if key == "wall_s" and "cpu_s" in ours:
+            told += f", of which {ours['cpu_s']:.2f} s of CPU"
+        yield Claim(what, wanted, told, value <= limit)
 
 
 def _judge(run: _Run) -> Iterator[Claim]:
@@ -165,12 +184,12 @@ def _judge(run: _Run) -> Iterator[Claim]:
 
 
 _KINDS: tuple[Callable[[_Run], Iterator[Claim]], ...] = (
+    _starts,
     _against_jvms,
-    _against_the_floor,
+    _nothing_below,
     _without_the_document,
     _append,
     _many_clients,
     _pages,
-    _starts,
     _judge,
 )

@@ -26,7 +26,7 @@ def write(results: Json, folder: Path = FOLDER) -> None:
 def markdown(results: Json) -> str:
     names: Sequence[str] = results["targets"]
     lines = ["# Measured side by side", "", *_preamble(results), ""]
-    lines += ["## What is promised", "", "| what | wanted | measured | |", "|---|---|---|---|"]
+    lines += ["## The budget", "", "| what | wanted | measured | |", "|---|---|---|---|"]
     for claim in claims(results):
         verdict = {True: "met", False: "**missed**", None: ""}[claim.holds]
         lines.append(f"| {claim.what} | {claim.wanted} | {claim.measured} | {verdict} |")

@@ -31,6 +31,7 @@ def test_the_server_loads_only_what_its_settings_use() -> None:
     assert "app.main" in loaded
     assert loaded & {"pyarrow", "pandas", "numpy", "pyiceberg", "pytest", "hypothesis"} == set()
     assert loaded & {"alembic", "asyncpg", "obstore", "sqlalchemy.ext.asyncio"} == set()
+    assert "sqlalchemy.dialects.postgresql" not in loaded
     assert loaded & {"httpx", "rich"} == set()
 
 

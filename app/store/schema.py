@@ -26,9 +26,8 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
-from sqlalchemy.dialects import postgresql
 
-Exact = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
+Exact = Text().with_variant(Text(collation="C"), "postgresql")
 """Text compared by code point: SQLite's BINARY by default, the "C" collation in PostgreSQL."""
 
 RowId = BigInteger().with_variant(Integer, "sqlite")

@@ -6,11 +6,12 @@ store; from then on it is text and a list of names for the driver: an engine wou
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import BindParameter, bindparam
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.expression import Executable, SelectBase
@@ -72,8 +73,10 @@ class Statements:
 
     @classmethod
     def of_postgresql(cls) -> Statements:
+        # A start on SQLite does not pay for it.
+        postgresql = importlib.import_module("sqlalchemy.dialects.postgresql")
         # The base dialect renders bare $n parameters; asyncpg's would cast each to a type without our collation.
-        dialect: Dialect = postgresql.base.PGDialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
+        dialect: Dialect = postgresql.base.PGDialect(paramstyle="numeric_dollar")
         return cls(dialect, postgresql.insert, no_limit=None)
 
     def __getitem__(self, statement: Statement) -> Compiled:
