@@ -227,8 +227,12 @@ def told(warehouse: Warehouse) -> dict[str, str]:
 
 
 def handed(warehouse: Warehouse) -> dict[str, str]:
-    """What is sent along with a table: what everybody is told, and the static keys where the warehouse opted in."""
-    return {**told(warehouse), **_keys(warehouse)} if hands_out_keys(warehouse) else told(warehouse)
+    """What is sent along with a table: static keys and what goes with them where the warehouse opted in, else nothing.
+
+    The catalog's configuration has told the rest already, and there a client's own settings win. With a table, options
+    without keys take the place of what the client has: DuckDB makes a secret of them that hides the user's.
+    """
+    return {**told(warehouse), **_keys(warehouse)} if hands_out_keys(warehouse) else {}
 
 
 def _set_endpoint(warehouse: Warehouse, config: dict[str, str]) -> None:

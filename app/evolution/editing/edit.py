@@ -17,6 +17,7 @@ from app.evolution.editing import operations as o
 from app.evolution.editing.schema_builder import Node, Path, SchemaBuilder, shown
 from app.evolution.editing.schema_input import plain_field, plain_type
 from app.evolution.editing.union import union
+from app.iceberg.ref import MAIN
 from app.iceberg.schema import Schema
 from app.iceberg.table import TableMetadata
 from app.iceberg.types import (
@@ -257,9 +258,15 @@ class _Editor:
         ref = self._table.refs.get(branch)
         if snapshot is None:
             raise ValidationFailed(f"snapshot {snapshot_id} is not retained")
-        if ref is None or not ref.is_branch:
-            raise ValidationFailed(f"no branch is called {branch}")
-        self._touches.append(self._whole(f"{branch} at {ref.snapshot_id} under {self._table.current_schema_id}"))
+        if ref is None and branch != MAIN:
+            names = ", ".join(sorted(name for name, known in self._table.refs.items() if known.is_branch)) or "none"
+            raise ValidationFailed(f"no branch is called {branch} (branches: {names})")
+        if ref is not None and not ref.is_branch:
+            raise ValidationFailed(f"{branch} is a tag, and only branches go back")
+        head = "nothing" if ref is None else ref.snapshot_id
+        self._touches.append(self._whole(f"{branch} at {head} under {self._table.current_schema_id}"))
+        if ref is None:
+            self._notes.append(f"{branch} is gone, as after a replacement, and comes back at snapshot {snapshot_id}")
         schema = None if snapshot.schema_id is None else self._table.schemas.get(snapshot.schema_id)
         if schema is None:
             self._notes.append(f"snapshot {snapshot_id} names no retained schema: the current schema stays")

@@ -122,7 +122,10 @@ class Restore(msgspec.Struct, frozen=True):
 
 
 class RollbackTo(msgspec.Struct, frozen=True):
-    """Set a branch back to a snapshot, and the schema to the one that the snapshot was written under."""
+    """Set a branch back to a snapshot, and the schema to the one that the snapshot was written under.
+
+    `main` may be gone, as after a replacement; it is made again.
+    """
 
     snapshot_id: int
     branch: str = "main"

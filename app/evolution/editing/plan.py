@@ -130,8 +130,10 @@ def _schema_updates(table: TableMetadata, schema: Schema, *, new: bool) -> Itera
 def _ref_updates(table: TableMetadata, operations: tuple[Operation, ...]) -> Iterator[TableUpdate]:
     for operation in operations:
         if isinstance(operation, RollbackTo):
-            ref = table.refs[operation.branch]
-            if ref.snapshot_id != operation.snapshot_id:
+            ref = table.refs.get(operation.branch)
+            if ref is None:
+                yield SetSnapshotRef(operation.branch, SnapshotRef(snapshot_id=operation.snapshot_id, kind="branch"))
+            elif ref.snapshot_id != operation.snapshot_id:
                 moved = msgspec.structs.replace(ref, snapshot_id=operation.snapshot_id, extra={})
                 yield SetSnapshotRef(operation.branch, moved)
 

@@ -326,3 +326,15 @@ def test_a_rollback_stands_alone() -> None:
     held = table(ORDERS, snapshots=[snapshot(1, 0)], refs={"main": branch(1)})
     with pytest.raises(ValidationFailed, match="must be the only operation"):
         edited({"op": "rollback-to", "snapshot-id": 1}, {"op": "drop", "path": "sku"}, of=held)
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [("audit", r"no branch is called audit \(branches: main\)"), ("v1", "v1 is a tag, and only branches go back")],
+)
+def test_only_a_branch_that_is_there_goes_back(name: str, fault: str) -> None:
+    """A name that was mistyped makes no branch; main alone is made again where it is gone."""
+    refs = {"main": branch(1), "v1": {**branch(1), "type": "tag"}}
+    held = table(ORDERS, snapshots=[snapshot(1, 0)], refs=refs)
+    with pytest.raises(ValidationFailed, match=fault):
+        edited({"op": "rollback-to", "snapshot-id": 1, "branch": name}, of=held)

@@ -218,6 +218,19 @@ def test_a_rollback_moves_the_branch_and_the_schema() -> None:
     )
 
 
+def test_a_rollback_brings_main_back_where_a_replacement_took_it() -> None:
+    """CREATE OR REPLACE leaves no main: it is made again, unless somebody else makes one first."""
+    later = schema(field(8, "other", "string"), schema_id=1)
+    base = table(ORDERS, later, snapshots=[snapshot(1, 0)], last_column_id=8)
+    made = planned({"op": "rollback-to", "snapshot-id": 1}, of=base)
+    after = apply(base, None, made.updates, NOW + 20_000, UUID).metadata
+    assert (after.current_snapshot_id, after.current_schema_id) == (1, 0)
+    assert {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None} in requirements_to_json(
+        made.requirements
+    )
+    assert any("main is gone" in note for note in made.notes)
+
+
 def test_a_plan_of_an_older_schema_is_compared_with_one_of_the_present() -> None:
     """The columns it is about are as they were: same meaning. One of them is not: another."""
     later = schema(*ORDERS["fields"], field(8, "note", "string"), schema_id=1)
