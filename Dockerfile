@@ -18,7 +18,8 @@ RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /dist . 
     && /opt/icekeel/bin/python -m compileall -q /opt/icekeel/lib
 
 FROM ${BASE_IMAGE}
-RUN useradd --system --uid 10001 --home-dir /data --shell /usr/sbin/nologin icekeel \
+RUN groupadd --system --gid 10001 icekeel \
+    && useradd --system --uid 10001 --gid 10001 --home-dir /data --shell /usr/sbin/nologin icekeel \
     && install -d -o icekeel -g icekeel -m 0750 /data
 COPY --from=build /opt/icekeel /opt/icekeel
 ENV PATH=/opt/icekeel/bin:$PATH \
@@ -26,7 +27,8 @@ ENV PATH=/opt/icekeel/bin:$PATH \
     ICEKEEL_HOME=/data \
     ICEKEEL_HOST=0.0.0.0 \
     ICEKEEL_PORT=8181
-USER icekeel
+# By number: what refuses root (runAsNonRoot) cannot tell a name from root's.
+USER 10001:10001
 WORKDIR /data
 VOLUME ["/data"]
 EXPOSE 8181
