@@ -85,6 +85,12 @@ class Dropped(Event, frozen=True, kw_only=True):
     purge: bool = False
 
 
+class ParentCreated(Event, frozen=True, kw_only=True):
+    """A namespace (empty `name` and `uuid`) that nobody asked for by name: the one above `wanted`, which was made."""
+
+    wanted: tuple[str, ...]
+
+
 class Renamed(Event, frozen=True, kw_only=True):
     kind: str
     to_namespace: tuple[str, ...]
@@ -109,6 +115,7 @@ AnyEvent = (
     | PolicyChanged
     | Created
     | Dropped
+    | ParentCreated
     | Renamed
     | Purged
 )

@@ -49,6 +49,9 @@ class JournalWriter:
     def dropped(self, kind: Kind, file: str, *, purge: bool = False) -> AnyEvent:
         return events.Dropped(**self._head(), kind=kind, metadata_location=file, purge=purge)
 
+    def parent_created(self, wanted: Levels) -> AnyEvent:
+        return events.ParentCreated(**self._head(), wanted=wanted)
+
     def renamed(self, kind: Kind, target: tuple[Levels, str]) -> AnyEvent:
         return events.Renamed(**self._head(), kind=kind, to_namespace=target[0], to_name=target[1])
 

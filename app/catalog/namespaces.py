@@ -8,11 +8,22 @@ from typing import Final
 from app.catalog import commit_point, locations, results, warehouses
 from app.catalog.context import Caller, Context
 from app.catalog.idempotency import Key, Outcome, idempotent, nothing
+from app.catalog.journal import journal_writer
 from app.catalog.results import EVERYTHING, Listed, NamespaceView, PageRequest, PropertiesResult
-from app.errors import BadRequest, NoSuchNamespace, Unprocessable
+from app.errors import AlreadyExists, BadRequest, CommitFailed, NoSuchNamespace, Unprocessable
 from app.evolution.engine.policy import misspelt
 from app.iceberg import names
-from app.ports import CreateNamespace, DropNamespace, Levels, Namespace, Tabular, UpdateNamespace, Warehouse
+from app.ports import (
+    AppendJournal,
+    CreateNamespace,
+    DropNamespace,
+    Levels,
+    Namespace,
+    Tabular,
+    UpdateNamespace,
+    Warehouse,
+    WriteOp,
+)
 
 MOST_PROPERTIES: Final = 1_000
 """Properties that a namespace may have."""
@@ -45,7 +56,10 @@ async def _created_again(
 async def create_namespace(
     ctx: Context, caller: Caller, warehouse: Warehouse, key: Key, levels: Levels, properties: Mapping[str, str]
 ) -> NamespaceView:
-    """AlreadyExists; NoSuchNamespace when the parent is missing; BadRequest on a bad name or a foreign `location`."""
+    """Missing namespaces above it are made with it, without properties, and journalled.
+
+    AlreadyExists; BadRequest on a bad name or a foreign `location`; CommitFailed when those above come and go.
+    """
     if not levels:
         raise BadRequest("Invalid namespace: at least one level is needed")
     names.validate_levels(levels)
@@ -53,13 +67,38 @@ async def create_namespace(
     _check_rules(properties)
     if await ctx.store.namespace(warehouse.name, levels) is None:
         _check_location(ctx, warehouse, properties)
-    op = CreateNamespace(
-        warehouse=warehouse.name, levels=levels, properties=dict(properties), now_ms=ctx.clock.now_ms()
-    )
-    created = Namespace(namespace_id=0, warehouse=warehouse.name, levels=levels, properties=op.properties)
-    answer = await _shown(ctx, warehouse, created)
-    await commit_point.land(ctx, [op], key, {})
-    return answer
+    created = Namespace(namespace_id=0, warehouse=warehouse.name, levels=levels, properties=dict(properties))
+    for _ in range(ctx.limits.commit_attempts):
+        answer = await _shown(ctx, warehouse, created)
+        unit = await _creation(ctx, caller, warehouse, created)
+        try:
+            await commit_point.land(ctx, unit, key, {})
+        except (AlreadyExists, NoSuchNamespace):
+            # It was taken, or one above it was made or dropped since it was looked up.
+            if await ctx.store.namespace(warehouse.name, levels) is not None:
+                raise AlreadyExists.namespace(levels) from None
+            continue
+        return answer
+    raise CommitFailed("The namespaces above this one come and go; nothing was made. Try again.")
+
+
+async def _creation(ctx: Context, caller: Caller, home: Warehouse, wanted: Namespace) -> list[WriteOp]:
+    """The namespace and whatever is missing above it, from the top down."""
+    missing: list[Levels] = []
+    for depth in range(len(wanted.levels) - 1, 0, -1):
+        if await ctx.store.namespace(home.name, wanted.levels[:depth]) is not None:
+            break
+        missing.append(wanted.levels[:depth])
+    now_ms = ctx.clock.now_ms()
+    unit: list[WriteOp] = []
+    for levels in reversed(missing):
+        event = journal_writer(ctx, caller, home, levels).parent_created(wanted.levels)
+        unit += [
+            CreateNamespace(warehouse=home.name, levels=levels, properties={}, now_ms=now_ms),
+            AppendJournal(event=event),
+        ]
+    last = CreateNamespace(warehouse=home.name, levels=wanted.levels, properties=wanted.properties, now_ms=now_ms)
+    return [*unit, last]
 
 
 async def load_namespace(ctx: Context, warehouse: str, levels: Levels) -> NamespaceView:

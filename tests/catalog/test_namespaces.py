@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from app.catalog import namespaces
 from app.catalog.results import PageRequest
 from app.errors import AlreadyExists, BadRequest, NamespaceNotEmpty, NoSuchNamespace, NoSuchWarehouse, Unprocessable
+from app.events import ParentCreated
 from tests.catalog.world import ALICE, HOME, World
 
 
@@ -74,13 +77,45 @@ def test_the_refusal_names_the_setting(world: World) -> None:
         create(world, "a", location="s3://other/x")
 
 
-def test_a_taken_namespace_and_a_missing_parent(world: World) -> None:
-    """AlreadyExists in the words clients match; NoSuchNamespace for the parent."""
+def test_a_taken_namespace(world: World) -> None:
+    """AlreadyExists in the words clients match."""
     create(world, "a")
     with pytest.raises(AlreadyExists, match="Namespace already exists: a"):
         create(world, "a")
+
+
+def test_missing_namespaces_above_are_made_and_journalled(world: World) -> None:
+    """Each one is there without properties, with a row that names whom it was made for; what was there has none."""
+    create(world, "a", owner="me")
+    create(world, "a", "b", "c", "d", owner="you")
+    for levels, owner in ((("a",), "me"), (("a", "b"), None), (("a", "b", "c"), None), (("a", "b", "c", "d"), "you")):
+        assert world.run(namespaces.load_namespace(world.ctx, HOME, levels)).properties.get("owner") == owner
+    entries = [entry.event for entry in world.run(world.store.journal(warehouse=HOME))]
+    made = [event for event in entries if isinstance(event, ParentCreated)]
+    assert [event.namespace for event in reversed(made)] == [("a", "b"), ("a", "b", "c")]
+    assert {(event.by, event.wanted) for event in made} == {("alice", ("a", "b", "c", "d"))}
+
+
+def test_no_parent_is_made_for_a_namespace_that_is_refused(world: World) -> None:
+    """The parents stand and fall with what they were made for."""
+    with pytest.raises(BadRequest):
+        create(world, "a", "b", location="s3://other/x")
     with pytest.raises(NoSuchNamespace):
-        create(world, "q", "r")
+        world.run(namespaces.namespace_exists(world.ctx, HOME, ("a",)))
+
+
+def test_two_that_need_the_same_parent_are_both_made(world: World) -> None:
+    """Whoever finds the parent made by another meanwhile uses it."""
+
+    async def both() -> None:
+        one, two = (namespaces.create_namespace(world.ctx, ALICE, HOME, ("a", "b", last), {}) for last in "xy")
+        await asyncio.gather(one, two)
+
+    world.run(both())
+    assert world.run(namespaces.list_namespaces(world.ctx, HOME, ("a", "b"))).items == (
+        ("a", "b", "x"),
+        ("a", "b", "y"),
+    )
 
 
 @pytest.mark.parametrize("levels", [(), ("",), ("a", ""), ("..",), ("a\x00",), ("a\x1fb",)])

@@ -88,7 +88,7 @@ def _decoded_again(text: str) -> tuple[str, ...] | None:
 async def create_namespace(
     catalog: deps.Catalog, prefix: deps.Prefix, caller: deps.Writer, body: CreateNamespaceRequest
 ) -> NamespaceResponse:
-    """Create a namespace; the one above it must exist."""
+    """Create a namespace, and those above it that are missing."""
     created = await namespaces.create_namespace(catalog, caller, prefix, tuple(body.namespace), body.properties or {})
     return _namespace(created)
 
