@@ -69,11 +69,13 @@ class PolicyChanged(Event, frozen=True, kw_only=True):
 
 class Created(Event, frozen=True, kw_only=True):
     """A table or view was created or registered here. `findings` are the judge's, of a file that was registered over
-    another version: nothing was refused for them."""
+    another version; nothing was refused for them when it `restores` an older version, `descends` from the one that it
+    replaced, or `repairs` one that nobody could read (`relation`)."""
 
     kind: str
     metadata_location: str
     registered: bool = False
+    relation: str | None = None
     findings: tuple[dict[str, object], ...] = ()
 
 

@@ -37,12 +37,21 @@ class JournalWriter:
     name: str
     uuid: str
 
-    def created(self, kind: Kind, file: str, *, registered: bool = False, findings: Iterable[Finding] = ()) -> AnyEvent:
+    def created(
+        self,
+        kind: Kind,
+        file: str,
+        *,
+        registered: bool = False,
+        relation: str | None = None,
+        findings: Iterable[Finding] = (),
+    ) -> AnyEvent:
         return events.Created(
             **self._head(),
             kind=kind,
             metadata_location=file,
             registered=registered,
+            relation=relation,
             findings=tuple(finding.to_json() for finding in findings),
         )
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
+import msgspec
+
 from app.catalog import (
+    ancestry,
     commit_point,
     idempotency,
     judgement,
@@ -14,18 +17,19 @@ from app.catalog import (
     tabulars,
     versions,
 )
+from app.catalog.ancestry import Relation
 from app.catalog.context import Caller, Context
 from app.catalog.idempotency import Key, Outcome, idempotent
 from app.catalog.journal import journal_writer
 from app.catalog.judgement import Scope
-from app.catalog.metadata_cache import CachedMetadata, Form, read_afresh, table_text
+from app.catalog.metadata_cache import TABLE, CachedMetadata, Form, read_afresh, table_text
 from app.catalog.results import Committed, LoadedTable
 from app.catalog.versions import Draft
-from app.errors import AlreadyExists, IcekeelError, SpecError
+from app.errors import AlreadyExists, NotFound, SpecError
 from app.iceberg import names
 from app.iceberg.table import TableMetadata, parse_table_metadata, verify_table_metadata
 from app.ports import Levels, Tabular, Warehouse
-from app.rules import Finding
+from app.rules import Finding, Severity, Verdict
 
 log = logging.getLogger(__name__)
 
@@ -53,8 +57,9 @@ async def register_table(
 
     With `overwrite` an existing table's pointer is moved in one step, if the file is a version of the same table
     (equal uuid); another uuid, a taken name without `overwrite`, and a view of that name are AlreadyExists. Restoring a
-    backup must work, so the judge refuses nothing here: what a commit from the replaced version to this file would be
-    refused for is in the answer's findings and in the journal, and no waiver is used up.
+    backup must work: a file that was a version before, that descends from the present one, or that replaces one which
+    nobody can read, is taken whatever the judge says. Its findings are warnings then, in the answer and in the journal,
+    and no waiver is used up. Any other file is judged as a commit is (EvolutionRefused, CommitFailed).
     NoSuchNamespace; BadRequest for a location we may not read or a file that is no table; NotFound for no file.
     """
 
@@ -112,10 +117,10 @@ async def _registration(
         )
     await _warn_of_overlap(ctx, warehouse, name, metadata.location, row)
     before = None if row is None else await _before(ctx, warehouse, row)
-    findings = () if row is None or before is None else await _findings(ctx, row, before, metadata)
+    related, verdict = (None, Verdict()) if row is None else await _judged(ctx, warehouse, row, before, file, metadata)
     places_named = locations.named_places(ctx, warehouse, metadata)
     roots = await locations.roots(ctx, warehouse, metadata.location, metadata.properties, file, *places_named)
-    draft = _draft(ctx, caller, warehouse, (levels, name), row, uuid, file, document, before, findings)
+    draft = _draft(ctx, caller, warehouse, (levels, name), row, uuid, file, document, before, related, verdict)
     return replace(draft, roots=roots)
 
 
@@ -139,8 +144,10 @@ def _draft(
     file: str,
     document: CachedMetadata[TableMetadata],
     before: TableMetadata | None,
-    findings: tuple[Finding, ...],
+    related: Relation | None,
+    verdict: Verdict,
 ) -> Draft:
+    findings = verdict.findings
     writer = journal_writer(ctx, caller, warehouse, *place, uuid)
     return Draft(
         kind="table",
@@ -154,28 +161,48 @@ def _draft(
         columns=versions.columns_of(document.metadata, writer.at_ms),
         registered=True,
         events=(
-            writer.created("table", file, registered=True, findings=findings),
+            writer.created("table", file, registered=True, relation=related, findings=findings),
             *writer.evolved(before, document.metadata, file, findings),
+            *writer.waivers_used(verdict.waivers_used, file),
         ),
         findings=findings,
+        waivers=verdict.waivers_used,
     )
 
 
-async def _findings(ctx: Context, row: Tabular, before: TableMetadata, after: TableMetadata) -> tuple[Finding, ...]:
-    """What the judge says to the file as a successor; nothing when the replaced version is too damaged to tell."""
+async def _judged(
+    ctx: Context, warehouse: Warehouse, row: Tabular, before: TableMetadata | None, file: str, after: TableMetadata
+) -> tuple[Relation | None, Verdict]:
+    """The judge's word on the file as a successor, and why it refuses nothing (None: it may)."""
+    related = await ancestry.relation(ctx, warehouse, row, before, file, after)
+    if before is None:
+        return related, Verdict()
     try:
-        return (await judgement.judged(ctx, Scope.of(row), before, after)).findings
+        if related is None:
+            return None, await judgement.accepted(ctx, Scope.of(row), before, after)
+        verdict = await judgement.judged(ctx, Scope.of(row), before, after)
     except SpecError:
         log.warning("cannot compare the file registered over %s with what it replaces", row.metadata_location)
-        return ()
+        return Relation.REPAIRS, Verdict()
+    return related, Verdict(findings=tuple(map(_as_warning, verdict.findings)))
+
+
+def _as_warning(finding: Finding) -> Finding:
+    if finding.severity is not Severity.ERROR:
+        return finding
+    return msgspec.structs.replace(finding, severity=Severity.WARN, waived_by=None)
 
 
 async def _before(ctx: Context, warehouse: Warehouse, row: Tabular) -> TableMetadata | None:
-    """The version that an overwrite replaces, for the journal; None when it cannot be read, which overwriting cures."""
+    """The version that an overwrite replaces, as it is stored now; None when it is missing or damaged, which
+    overwriting cures."""
+    objects = ctx.objects.of(warehouse)
     try:
-        return (await tabulars.table_document(ctx, warehouse, row)).metadata
-    except IcekeelError:
+        document = await read_afresh(objects, row.metadata_location, ctx.limits.document_bytes, TABLE)
+    except (NotFound, SpecError):
         return None
+    found = document.metadata.table_uuid
+    return None if found is not None and found.lower() != row.uuid.lower() else document.metadata
 
 
 async def _warn_of_overlap(ctx: Context, warehouse: Warehouse, name: str, location: str, row: Tabular | None) -> None:

@@ -113,12 +113,16 @@ def test_purging_one_table_leaves_anothers_data_path(catalog: Catalog, ns: Names
     assert not folder.exists() and data.exists()
 
 
-def test_registering_over_a_table_shows_the_findings(catalog: Catalog, ns: Namespace) -> None:
-    """Accepted, with what the rules say in the header."""
+def test_registering_over_a_table_is_judged_by_lineage(catalog: Catalog, ns: Namespace) -> None:
+    """A file of the same table that no lineage speaks for is refused as a commit would be; one whose log names the
+    present version is taken, with what the rules say in the header."""
     table = catalog.create(ns, schema("1:a int"))
     table.append(1)
     doc = table.metadata()
     doc["schemas"][0]["fields"][0]["type"] = "string"
+    file = catalog.write_metadata(doc, f"00009-{uuid.uuid4()}.metadata.json")
+    error_of(catalog.post_register(ns, table.name, file, overwrite=True), 400, "ValidationException")
+    doc["metadata-log"].append({"timestamp-ms": doc["last-updated-ms"], "metadata-file": table.location_of_metadata()})
     file = catalog.write_metadata(doc, f"00009-{uuid.uuid4()}.metadata.json")
     answer = catalog.post_register(ns, table.name, file, overwrite=True)
     ok(answer)

@@ -9,10 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from app.catalog import tables, views
+from app.catalog import strictness, tables, views
 from app.catalog.results import Committed, LoadedTable
-from app.errors import AlreadyExists, BadRequest, NoSuchNamespace, NoSuchTable, NotFound, PayloadTooLarge, UuidInUse
-from app.events import Created, Dropped, SchemaChanged
+from app.errors import (
+    AlreadyExists,
+    BadRequest,
+    EvolutionRefused,
+    NoSuchNamespace,
+    NoSuchTable,
+    NotFound,
+    PayloadTooLarge,
+    UuidInUse,
+)
+from app.events import Created, Dropped, SchemaChanged, WaiverUsed
+from app.rules import Severity
 from tests.catalog.shorthand import (
     NS,
     Json,
@@ -88,6 +98,83 @@ def test_overwrite_moves_the_pointer_of_the_same_table(shop: World) -> None:
     assert shop.files() == files
     assert "a" not in metadata(shop, "t")["properties"]
     assert register(shop, "t", old.metadata_location, overwrite=True).metadata == old.metadata
+
+
+def beside(world: World, *, log: list[str] | None = None) -> str:
+    """A file of the table beside its versions, whose column became a string although data is there; `log` is what its
+    metadata log names."""
+    doc = metadata(world, "t")
+    doc["schemas"][0]["fields"][0]["type"] = "string"
+    doc["metadata-log"] = [{"timestamp-ms": doc["last-updated-ms"], "metadata-file": file} for file in log or ()]
+    path = world.warehouse / "beside.metadata.json"
+    path.write_text(json.dumps(doc))
+    return str(path)
+
+
+def registered(world: World) -> Created:
+    """The newest journal row about a registration."""
+    events = [entry.event for entry in world.run(world.store.journal(warehouse=HOME))]
+    return next(event for event in events if isinstance(event, Created) and event.registered)
+
+
+def test_a_file_of_no_lineage_is_refused_for_what_a_commit_is_refused_for(shop: World) -> None:
+    """The pointer stays; without a fault, or where the policy lowers the rule, the same registration passes."""
+    before = load(shop, "t").metadata_location
+    with pytest.raises(EvolutionRefused) as refused:
+        register(shop, "t", beside(shop), overwrite=True)
+    assert load(shop, "t").metadata_location == before
+    for code in {finding.code for finding in refused.value.findings if finding.refuses}:
+        shop.run(strictness.set_policy(shop.ctx, ALICE, HOME, NS, "t", code, Severity.OFF))
+    assert register(shop, "t", beside(shop), overwrite=True).metadata_location != before
+    assert registered(shop).relation is None
+
+
+def test_a_waiver_lets_a_file_of_no_lineage_pass_once(shop: World) -> None:
+    """It is used up as by a commit, and the journal tells."""
+    with pytest.raises(EvolutionRefused) as refused:
+        register(shop, "t", beside(shop), overwrite=True)
+    for code in {finding.code for finding in refused.value.findings if finding.refuses}:
+        shop.run(strictness.grant_waiver(shop.ctx, ALICE, HOME, NS, "t", code, "restore", 60_000))
+    register(shop, "t", beside(shop), overwrite=True)
+    events = [entry.event for entry in shop.run(shop.store.journal(warehouse=HOME))]
+    assert any(isinstance(event, WaiverUsed) for event in events)
+
+
+def test_a_file_that_descends_from_the_present_version_is_taken_with_warnings(shop: World) -> None:
+    """Its log names the present file: the findings are warnings, in the answer and in the journal."""
+    present = load(shop, "t").metadata_location
+    done = register(shop, "t", beside(shop, log=[present]), overwrite=True)
+    assert done.findings and not any(finding.severity is Severity.ERROR for finding in done.findings)
+    row = registered(shop)
+    assert row.relation == "descends" and len(row.findings) == len(done.findings)
+
+
+def test_a_descendant_is_known_when_its_log_was_trimmed(shop: World) -> None:
+    """The oldest file that a log names has a log too."""
+    present = load(shop, "t").metadata_location
+    between = Path(beside(shop, log=[present])).rename(shop.warehouse / "between.metadata.json")
+    register(shop, "t", beside(shop, log=[str(between)]), overwrite=True)
+    assert registered(shop).relation == "descends"
+
+
+def test_an_older_version_is_taken_with_warnings(shop: World) -> None:
+    """A restore: whatever changed since is undone, findings or not, and back again."""
+    old = load(shop, "t").metadata_location
+    register(shop, "t", beside(shop, log=[old]), overwrite=True)
+    done = register(shop, "t", old, overwrite=True)
+    assert not any(finding.refuses for finding in done.findings) and registered(shop).relation == "restores"
+
+
+@pytest.mark.parametrize("content", [None, b"", b'{"format-version":2,"lo'])
+def test_a_table_whose_file_is_missing_or_damaged_is_repaired(shop: World, content: bytes | None) -> None:
+    """There is nothing to judge against, so any file of the same uuid is taken, also while this server still holds
+    the document."""
+    good, present = beside(shop), Path(load(shop, "t").metadata_location)
+    present.unlink()
+    if content is not None:
+        present.write_bytes(content)
+    assert register(shop, "t", good, overwrite=True).findings == ()
+    assert registered(shop).relation == "repairs"
 
 
 def test_overwrite_with_another_table_is_refused(shop: World) -> None:
