@@ -13,6 +13,9 @@ from app.ports import Levels, Namespace, Objects, Warehouse
 
 SETTING = "ICEKEEL_ALLOWED_LOCATIONS"
 LOCATION = "location"
+UNIQUE_LOCATION = "unique-table-location"
+"""The property of a warehouse that says whether a new table's folder is one that no table ever had. Not a default of
+tables, as the others are."""
 
 # Table properties that send files somewhere else than below the table's location.
 PATH_PROPERTIES = (
@@ -137,9 +140,18 @@ async def resolved(objects: Objects, location: str) -> str:
 async def check_requested(ctx: Context, warehouse: Warehouse, levels: Levels, location: str, what: str) -> None:
     """Check a place that a client chose for a table's or view's files: allowed, and not a folder of other tables."""
     check(ctx, warehouse, location, what)
-    for folder in await _shared_folders(ctx, warehouse, levels, location):
-        if spec_location.contains(location, folder):
-            raise ValidationFailed(f"Invalid {what}: {location} holds other tables; choose a folder of its own")
+    await refuse_shared(ctx, warehouse, levels, location, what)
+
+
+async def refuse_shared(ctx: Context, warehouse: Warehouse, levels: Levels, location: str, what: str) -> None:
+    """ValidationFailed for a warehouse's location, a namespace's, and every place above: nobody else could create."""
+    if await _holds_others(ctx, warehouse, levels, location):
+        raise ValidationFailed(f"Invalid {what}: {location} holds other tables; choose a folder of its own")
+
+
+async def _holds_others(ctx: Context, warehouse: Warehouse, levels: Levels, location: str) -> bool:
+    folders = await _shared_folders(ctx, warehouse, levels, location)
+    return any(spec_location.contains(location, folder) for folder in folders)
 
 
 async def owners(ctx: Context, objects: Objects, location: str, *, besides: int | None = None) -> tuple[str, ...]:
@@ -148,6 +160,11 @@ async def owners(ctx: Context, objects: Objects, location: str, *, besides: int 
     found = await ctx.store.locations_overlapping(location, besides=besides)
     real = await resolved(objects, location)
     return found if found or real == location else await ctx.store.locations_overlapping(real, besides=besides)
+
+
+def child_folder(parent: str, level: str) -> str:
+    """The computed folder of a namespace directly below one at `parent`."""
+    return _below(parent, (level,))
 
 
 async def namespace_location(ctx: Context, warehouse: Warehouse, namespace: Namespace) -> str:
@@ -163,9 +180,27 @@ async def namespace_location(ctx: Context, warehouse: Warehouse, namespace: Name
 
 
 async def new_location(ctx: Context, warehouse: Warehouse, namespace: Namespace, name: str, uuid: str) -> str:
-    """A location that no other table ever had: `<namespace location>/<name>-<8 hex digits of the uuid>`."""
-    folder = f"{safe_segment(name)}-{uuid.replace('-', '')[:8]}"
-    return spec_location.join(await namespace_location(ctx, warehouse, namespace), folder)
+    """A location that no other table ever had: `<namespace location>/<name>-<8 hex digits of the uuid>`.
+
+    Where the warehouse says `unique-table-location=false` it is without the digits, unless others use that place now.
+    """
+    parent, segment = await namespace_location(ctx, warehouse, namespace), safe_segment(name)
+    if warehouse.properties.get(UNIQUE_LOCATION) == "false":
+        plain = spec_location.join(parent, segment)
+        taken = await owners(ctx, ctx.objects.of(warehouse), plain)
+        if not taken and not await _holds_others(ctx, warehouse, namespace.levels, plain):
+            return plain
+    return spec_location.join(parent, f"{segment}-{_digits(uuid)}")
+
+
+async def free_folder(ctx: Context, folder: str, uuid: str) -> str:
+    """`folder`, or one beside it when a table or view at or above it would forbid every new one inside it."""
+    taken = await ctx.store.locations_overlapping(spec_location.join(folder, uuid))
+    return f"{folder}-{_digits(uuid)}" if taken else folder
+
+
+def _digits(uuid: str) -> str:
+    return uuid.replace("-", "")[:8]
 
 
 def safe_segment(name: str) -> str:

@@ -69,8 +69,7 @@ async def create_namespace(
         _check_location(ctx, warehouse, properties)
     created = Namespace(namespace_id=0, warehouse=warehouse.name, levels=levels, properties=dict(properties))
     for _ in range(ctx.limits.commit_attempts):
-        answer = await _shown(ctx, warehouse, created)
-        unit = await _creation(ctx, caller, warehouse, created)
+        unit, answer = await _creation(ctx, caller, warehouse, created)
         try:
             await commit_point.land(ctx, unit, key, {})
         except (AlreadyExists, NoSuchNamespace):
@@ -82,23 +81,40 @@ async def create_namespace(
     raise CommitFailed("The namespaces above this one come and go; nothing was made. Try again.")
 
 
-async def _creation(ctx: Context, caller: Caller, home: Warehouse, wanted: Namespace) -> list[WriteOp]:
-    """The namespace and whatever is missing above it, from the top down."""
-    missing: list[Levels] = []
-    for depth in range(len(wanted.levels) - 1, 0, -1):
-        if await ctx.store.namespace(home.name, wanted.levels[:depth]) is not None:
-            break
-        missing.append(wanted.levels[:depth])
-    now_ms = ctx.clock.now_ms()
+async def _creation(
+    ctx: Context, caller: Caller, home: Warehouse, wanted: Namespace
+) -> tuple[list[WriteOp], NamespaceView]:
+    """The namespace and whatever is missing above it, from the top down; and how it will be shown.
+
+    One whose computed folder is part of a table gets another one as its `location`: else nobody could create in it.
+    """
+    now_ms, depth = ctx.clock.now_ms(), len(wanted.levels) - 1
+    while depth and await ctx.store.namespace(home.name, wanted.levels[:depth]) is None:
+        depth -= 1
+    folder: str | None = None
     unit: list[WriteOp] = []
-    for levels in reversed(missing):
-        event = journal_writer(ctx, caller, home, levels).parent_created(wanted.levels)
-        unit += [
-            CreateNamespace(warehouse=home.name, levels=levels, properties={}, now_ms=now_ms),
-            AppendJournal(event=event),
-        ]
-    last = CreateNamespace(warehouse=home.name, levels=wanted.levels, properties=wanted.properties, now_ms=now_ms)
-    return [*unit, last]
+    for end in range(depth + 1, len(wanted.levels) + 1):
+        one = (
+            wanted
+            if end == len(wanted.levels)
+            else Namespace(namespace_id=0, warehouse=home.name, levels=wanted.levels[:end], properties={})
+        )
+        properties = dict(one.properties)
+        if not properties.get(locations.LOCATION):
+            computed = (
+                await locations.namespace_location(ctx, home, one)
+                if folder is None
+                else locations.child_folder(folder, one.levels[-1])
+            )
+            folder = await locations.free_folder(ctx, computed, ctx.ids.uuid4())
+            if folder != computed:
+                properties[locations.LOCATION] = folder
+        unit.append(CreateNamespace(warehouse=home.name, levels=one.levels, properties=properties, now_ms=now_ms))
+        if one is not wanted:
+            event = journal_writer(ctx, caller, home, one.levels).parent_created(wanted.levels)
+            unit.append(AppendJournal(event=event))
+    shown = properties if properties.get(locations.LOCATION) else {**properties, locations.LOCATION: str(folder)}
+    return unit, NamespaceView(wanted.levels, shown)
 
 
 async def load_namespace(ctx: Context, warehouse: str, levels: Levels) -> NamespaceView:

@@ -117,8 +117,12 @@ async def _registration(
         )
     await _warn_of_overlap(ctx, warehouse, name, metadata.location, row)
     before = None if row is None else await _before(ctx, warehouse, row)
+    kept = () if row is None else (row.location, *locations.paths({} if before is None else before.properties))
     related, verdict = (None, Verdict()) if row is None else await _judged(ctx, warehouse, row, before, file, metadata)
     places_named = locations.named_places(ctx, warehouse, metadata)
+    for place in (metadata.location, *locations.paths(metadata.properties), file, *places_named):
+        if place not in kept and locations.may_touch(ctx, warehouse, place):
+            await locations.refuse_shared(ctx, warehouse, levels, place, "place in the metadata file")
     roots = await locations.roots(ctx, warehouse, metadata.location, metadata.properties, file, *places_named)
     draft = _draft(ctx, caller, warehouse, (levels, name), row, uuid, file, document, before, related, verdict)
     return replace(draft, roots=roots)

@@ -143,10 +143,15 @@ async def _new_metadata(
         request.spec,
         request.order,
         location,
-        {**warehouse.properties, **request.properties},
+        {**_defaults(warehouse), **request.properties},
         ctx.clock.now_ms(),
         uuid,
     )
+
+
+def _defaults(warehouse: Warehouse) -> dict[str, str]:
+    """What the warehouse's properties say about its new tables."""
+    return {name: value for name, value in warehouse.properties.items() if name != locations.UNIQUE_LOCATION}
 
 
 async def _stage(ctx: Context, warehouse: Warehouse, draft: Draft, key: Key) -> LoadedTable:

@@ -20,7 +20,7 @@ from app.catalog.context import Context
 from app.catalog.idempotency import Key, Outcome
 from app.catalog.metadata_cache import CachedMetadata, aside
 from app.catalog.results import Committed, LoadedTable, version_tag
-from app.errors import BadRequest, CommitStateUnknown, CorruptMetadata, IcekeelError, NotFound, ObjectExists
+from app.errors import BadRequest, CommitStateUnknown, CorruptMetadata, Forbidden, IcekeelError, NotFound, ObjectExists
 from app.events import AnyEvent
 from app.iceberg import location as spec_location
 from app.iceberg import metadata_file
@@ -47,6 +47,7 @@ from app.rules import Finding, Waiver
 log = logging.getLogger(__name__)
 
 _FILES_AT_ONCE = 32
+_NOT_WRITTEN = (ObjectExists, BadRequest, Forbidden)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +185,9 @@ async def _write_files(ctx: Context, objects: Objects, drafts: Sequence[Draft]) 
     failures = [result for result in results if isinstance(result, BaseException)]
     if not failures:
         return
-    # A file that already exists is another writer's, whatever the odds; every other failure may have left ours.
-    ours = [draft.file for draft, result in zip(drafts, results, strict=True) if not isinstance(result, ObjectExists)]
+    # A file that already exists is another writer's, whatever the odds, and a location that is refused was never
+    # written to; every other failure may have left ours.
+    ours = [draft.file for draft, result in zip(drafts, results, strict=True) if not isinstance(result, _NOT_WRITTEN)]
     await _remove_files(objects, ours)
     raise failures[0]
 

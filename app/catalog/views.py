@@ -158,6 +158,9 @@ async def register_view(
     locations.check(ctx, warehouse, document.metadata.location, "view location in the metadata file")
     place = (levels, name)
     made = document.metadata
+    for each in (made.location, *locations.paths(made.properties), metadata_location):
+        if locations.may_touch(ctx, warehouse, each):
+            await locations.refuse_shared(ctx, warehouse, levels, each, "place in the metadata file")
     roots = await locations.roots(ctx, warehouse, made.location, made.properties, metadata_location)
     draft = _draft(ctx, caller, warehouse, place, None, metadata_location, document, roots, registered=True)
     return await _publish_new(ctx, warehouse, draft, key)

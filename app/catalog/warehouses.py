@@ -11,7 +11,7 @@ import msgspec
 
 from app.catalog import storage
 from app.catalog.context import Context
-from app.catalog.locations import resolved
+from app.catalog.locations import UNIQUE_LOCATION, resolved
 from app.catalog.results import CatalogConfig
 from app.catalog.storage import CLIENT_KEYS
 from app.errors import (
@@ -36,6 +36,7 @@ RESERVED_NAMES = frozenset(
 )
 _CHANGE_ATTEMPTS = 5
 _JOBS_LOOKED_AT = 10_000
+_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,8 @@ async def list_warehouses(ctx: Context) -> tuple[Warehouse, ...]:
 
 
 async def find_warehouse(ctx: Context, wanted: str | None) -> Warehouse:
-    """The warehouse called `wanted`, or the one whose location that is; None means the default one."""
+    """The warehouse called `wanted`, or the one whose location that is; None means the default one. NoSuchWarehouse
+    names those that there are."""
     held = held_warehouse(ctx, wanted or ctx.limits.default_warehouse)
     if held is not None:
         return held
@@ -93,10 +95,17 @@ async def find_warehouse(ctx: Context, wanted: str | None) -> Warehouse:
     found = await stored(ctx, wanted)
     if found is not None:
         return found
-    for candidate in await list_warehouses(ctx):
-        if same_location(candidate.location, wanted):
+    known = await list_warehouses(ctx)
+    for candidate in known:
+        if same_location(candidate.location, locations.strip_trailing_slash(wanted)):
             return candidate
-    raise NoSuchWarehouse.named(wanted)
+    raise NoSuchWarehouse(f"{NoSuchWarehouse.named(wanted).message}. There are: {_listed(known)}")
+
+
+def _listed(known: tuple[Warehouse, ...]) -> str:
+    """Names and locations, as far as a message should go."""
+    some = ", ".join(f"{each.name} at {each.location}" for each in known[:_NAMED])
+    return f"{some} and {len(known) - _NAMED} more" if len(known) > _NAMED else some
 
 
 async def get_config(ctx: Context, wanted: str | None) -> CatalogConfig:
@@ -276,6 +285,8 @@ def _check(new: Warehouse) -> None:
     """BadRequest for a warehouse that cannot be, whoever asks for it."""
     if not _NAME.fullmatch(new.name) or new.name in RESERVED_NAMES:
         raise BadRequest(f"Invalid warehouse name: {new.name!r} (use a-z, 0-9, _ and -, and no word of the protocol)")
+    if new.properties.get(UNIQUE_LOCATION, "true") not in ("true", "false"):
+        raise BadRequest(f"Warehouse property {UNIQUE_LOCATION} is true or false")
     storage.check(new)
 
 

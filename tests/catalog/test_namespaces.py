@@ -10,6 +10,7 @@ from app.catalog import namespaces
 from app.catalog.results import PageRequest
 from app.errors import AlreadyExists, BadRequest, NamespaceNotEmpty, NoSuchNamespace, NoSuchWarehouse, Unprocessable
 from app.events import ParentCreated
+from tests.catalog.shorthand import create as table
 from tests.catalog.world import ALICE, HOME, World
 
 
@@ -192,3 +193,26 @@ def test_the_properties_of_a_namespace_have_a_bounded_size(world: World) -> None
     create(world, "n", a=half)
     with pytest.raises(BadRequest, match=f"at most {namespaces.MOST_PROPERTY_CHARACTERS} are kept"):
         world.run(namespaces.update_properties(world.ctx, ALICE, HOME, ("n",), {"b": half}, ()))
+
+
+@pytest.mark.parametrize("levels", [("b",), ("b", "c"), ("b", "c", "d")])
+def test_a_table_in_the_way_of_a_new_namespace_blocks_nobody(world: World, levels: tuple[str, ...]) -> None:
+    """The namespace gets a folder beside the one that the table took, shows it as its location, and its own children
+    and tables go there."""
+    create(world, "a")
+    taken = f"{world.warehouse}/{'/'.join(levels[:2])}"
+    table(world, "early", ("a",), location=taken)
+    made = world.run(namespaces.create_namespace(world.ctx, ALICE, HOME, levels, {}))
+    assert made == world.run(namespaces.load_namespace(world.ctx, HOME, levels))
+    assert made.properties["location"].startswith(f"{taken}-")
+    table(world, "t", levels)
+    create(world, *levels, "child")
+    table(world, "t", (*levels, "child"))
+
+
+def test_a_namespace_beside_tables_has_its_computed_folder(world: World) -> None:
+    """A table below that folder is in nobody's way."""
+    create(world, "a")
+    table(world, "early", ("a",), location=f"{world.warehouse}/b/c")
+    made = world.run(namespaces.create_namespace(world.ctx, ALICE, HOME, ("b",), {}))
+    assert made.properties == {"location": f"{world.warehouse}/b"}

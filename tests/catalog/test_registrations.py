@@ -6,6 +6,7 @@ import gzip
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from app.errors import (
     NotFound,
     PayloadTooLarge,
     UuidInUse,
+    ValidationFailed,
 )
 from app.events import Created, Dropped, SchemaChanged, WaiverUsed
 from app.rules import Severity
@@ -453,3 +455,44 @@ def test_a_small_file_in_zstd_cannot_unpack_to_much(shop: World) -> None:
     bomb = put(shop, "bomb", zstd.compress(b" " * 100_000_000))
     with pytest.raises(PayloadTooLarge, match="unpacks to more than"):
         register(shop, "bomb", bomb)
+
+
+def elsewhere(world: World, **changes: Any) -> str:
+    """A file of another uuid than the table's, with these members changed."""
+    doc = metadata(world, "t") | {"table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c2", "metadata-log": []} | changes
+    path = world.warehouse / "elsewhere.metadata.json"
+    path.write_text(json.dumps(doc))
+    return str(path)
+
+
+def test_a_file_cannot_claim_the_folder_of_others(shop: World) -> None:
+    """Not the warehouse's, not a namespace's: as location, as path property, as a file that it names. Creates go on."""
+    here = str(shop.warehouse)
+    log = [{"timestamp-ms": 1, "metadata-file": f"{here}/shop"}]
+    for claim in (
+        {"location": here},
+        {"location": f"{here}/shop/"},
+        {"properties": {"write.data.path": here}},
+        {"metadata-log": log},
+    ):
+        with pytest.raises(ValidationFailed, match="holds other tables"):
+            register(shop, "x", elsewhere(shop, **claim))
+    create(shop, "still")
+
+
+def test_a_view_cannot_claim_the_folder_of_others(shop: World) -> None:
+    """As a table cannot."""
+    made = create_view(shop, "v")
+    path = shop.warehouse / "view.metadata.json"
+    path.write_text(json.dumps(document(made.metadata) | {"location": str(shop.warehouse), "view-uuid": "0" * 8}))
+    with pytest.raises(ValidationFailed, match="holds other tables"):
+        shop.run(views.register_view(shop.ctx, ALICE, HOME, NS, "w", str(path)))
+
+
+def test_a_table_that_already_has_a_shared_folder_can_be_restored(shop: World) -> None:
+    """An overwrite claims nothing that the table has not."""
+    made = create(shop, "inner", location=f"{shop.warehouse}/later")
+    namespace(shop, ("later",))
+    commit(shop, "inner", [set_properties(a="1")])
+    assert made.metadata_location is not None
+    register(shop, "inner", made.metadata_location, overwrite=True)

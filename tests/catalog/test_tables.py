@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.catalog import namespaces, tables
+from app.catalog import namespaces, tables, warehouses
 from app.catalog.results import LoadedTable, NotModified, PageRequest
 from app.errors import (
     AlreadyExists,
@@ -21,6 +21,7 @@ from app.errors import (
     NotFound,
     ValidationFailed,
 )
+from app.ports import Warehouse
 from tests.catalog.shorthand import (
     NS,
     append,
@@ -359,3 +360,17 @@ def test_answers_carry_no_null_where_clients_choke(shop: World) -> None:
     create(shop, "t")
     commit(shop, "t", append(1, None, 1))
     assert nulls(json.loads(load(shop, "t").metadata), "$") == []
+
+
+def test_a_refused_location_in_a_store_leaves_nothing_to_clean_up(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No file was written there, so none is removed, and the log tells of no trouble."""
+    lake = Warehouse(
+        name="lake", location="s3://lake/wh", secrets={"s3.access-key-id": "k", "s3.secret-access-key": "s"}
+    )
+    world.run(warehouses.create_warehouse(world.ctx, lake))
+    world.run(namespaces.create_namespace(world.ctx, ALICE, "lake", ("ns",), {}))
+    with pytest.raises(BadRequest, match="empty, relative"):
+        world.run(tables.create_table(world.ctx, ALICE, "lake", ("ns",), request("t", location="s3://lake/wh/ns//t")))
+    assert not [record for record in caplog.records if record.exc_info or "could not remove" in record.message]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.catalog import namespaces, warehouses
+from app.catalog import namespaces, tables, warehouses
 from app.errors import AlreadyExists, BadRequest, NamespaceNotEmpty, NoSuchWarehouse
 from app.ports import Warehouse
+from tests.catalog.shorthand import create, metadata, namespace
 from tests.catalog.world import ALICE, HOME, World
 
 
@@ -73,3 +74,56 @@ def test_only_an_empty_warehouse_is_dropped(world: World) -> None:
     world.run(warehouses.drop_warehouse(world.ctx, HOME))
     with pytest.raises(NoSuchWarehouse):
         world.run(namespaces.list_namespaces(world.ctx, HOME))
+
+
+def test_a_slash_behind_a_location_is_no_difference(world: World) -> None:
+    """With one slash or several."""
+    for wanted in (f"{world.warehouse}/", f"{world.warehouse}//"):
+        assert world.run(warehouses.get_config(world.ctx, wanted)).warehouse.name == HOME
+
+
+def test_whoever_asks_for_no_warehouse_is_told_which_there_are(world: World) -> None:
+    """Names and locations, twenty at most."""
+    with pytest.raises(NoSuchWarehouse, match=f"does not exist: .*/rest/. There are: {HOME} at {world.warehouse}"):
+        world.run(warehouses.get_config(world.ctx, f"{world.warehouse}/rest/"))
+    for number in range(21):
+        place = str(world.folder / f"w{number}")
+        world.run(warehouses.create_warehouse(world.ctx, Warehouse(name=f"w{number}", location=place)))
+    with pytest.raises(NoSuchWarehouse, match=r"and 2 more$"):
+        world.run(warehouses.get_config(world.ctx, "nope"))
+
+
+def plain_locations(world: World, value: str | None) -> None:
+    change = warehouses.WarehouseChange(properties={"unique-table-location": value})
+    world.run(warehouses.change_warehouse(world.ctx, HOME, change))
+
+
+def test_table_locations_can_do_without_digits(world: World) -> None:
+    """With `unique-table-location=false` a table lies at `<namespace>/<table>`; the setting is no table property, and
+    taking it away brings the digits back."""
+    namespace(world)
+    plain_locations(world, "false")
+    create(world, "a b")
+    assert metadata(world, "a b")["location"] == f"{world.warehouse}/shop/a_b"
+    assert "unique-table-location" not in metadata(world, "a b")["properties"]
+    plain_locations(world, None)
+    create(world, "c")
+    assert metadata(world, "c")["location"].startswith(f"{world.warehouse}/shop/c-")
+
+
+def test_a_plain_location_that_others_have_is_not_taken(world: World) -> None:
+    """A table that was renamed keeps its folder, and a namespace of the name has it: then the digits come back."""
+    namespace(world)
+    namespace(world, ("shop", "n"))
+    plain_locations(world, "false")
+    create(world, "t")
+    world.run(tables.rename_table(world.ctx, ALICE, HOME, (("shop",), "t"), (("shop",), "old")))
+    for name in ("t", "n"):
+        create(world, name)
+        assert metadata(world, name)["location"].startswith(f"{world.warehouse}/shop/{name}-")
+
+
+def test_the_setting_of_table_locations_is_true_or_false(world: World) -> None:
+    """Anything else would be taken for one of them."""
+    with pytest.raises(BadRequest, match="true or false"):
+        plain_locations(world, "no")

@@ -328,6 +328,24 @@ async def test_what_is_not_there_is_none(store: Store) -> None:
     assert await everything(store, ("nope",)) == ()
 
 
+async def test_a_checksum_stands_and_falls_with_its_pointer(store: Store) -> None:
+    """Stored with what is created, replaced by every swap, and gone after one that brings none, alone or with a key."""
+    await store.write([make("t", checksum="one")])
+
+    async def sums() -> set[str | None]:
+        pointer = await store.pointer(HOUSE, ("n",), "t")
+        assert pointer is not None
+        return {pointer.checksum, (await get(store, "t")).checksum}
+
+    assert await sums() == {"one"}
+    await store.write([swap(await get(store, "t"), "t-1", checksum="two")])
+    assert await sums() == {"two"}
+    await store.write([swap(await get(store, "t"), "t-2")])
+    assert await sums() == {None}
+    await store.write([swap(await get(store, "t"), "t-3", location="/moved", checksum="three")])
+    assert await sums() == {"three"}
+
+
 async def test_a_pointer_is_what_the_row_says(store: Store) -> None:
     """The lean read and the whole row agree through creation, commit, rename and drop, for tables and views."""
     await store.write([space("n", "m"), make("t"), make("v", kind="view"), make("deep ż", namespace=("n", "m"))])
