@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from app.errors import BadSettings, Unavailable
 
@@ -65,6 +66,28 @@ def open_reader(path: Path, *, wait_s: float = 0.0) -> sqlite3.Connection:
     connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
     connection.execute(f"PRAGMA busy_timeout={int(wait_s * 1000)}")
     return connection
+
+
+def open_frozen(path: Path) -> sqlite3.Connection:
+    """A connection that needs no room on the disk, and that nobody else can have a connection beside.
+
+    A reader of a write-ahead log shares an index of it with other processes, in a file that it makes when it is the
+    first. Alone it keeps that index in memory. Where the file itself cannot be written, and so not locked either, it is
+    read as it is, provided that no log is left which would belong to it. sqlite3.Error.
+    """
+    connection = _connect(path, 0.0)
+    try:
+        connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+        connection.execute("PRAGMA query_only=ON")
+        revision(connection)
+        return connection
+    except sqlite3.Error:
+        connection.close()
+        log_file = path.with_name(path.name + "-wal")
+        if os.access(path, os.W_OK) or (log_file.exists() and log_file.stat().st_size):
+            raise
+    uri = f"file:{quote(str(path))}?immutable=1"
+    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256)
 
 
 @contextmanager

@@ -7,22 +7,25 @@ and ends its own snapshot, so it sees all that was acknowledged before it began.
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from app.errors import BadRequest, Unavailable
+from app.errors import BadRequest, SchemaOutOfDate, Unavailable
 from app.ports import Pointer
 from app.store.databases import prepare_sqlite
 from app.store.program import Program, Row
 from app.store.revisions import require_current
 from app.store.sql_store import SqlStore
-from app.store.sqlite_files import LOCK_WAIT_S, is_busy, open_reader, revision
+from app.store.sqlite_files import LOCK_WAIT_S, is_busy, open_frozen, open_reader, revision
 from app.store.sqlite_writer import Writer
 from app.store.statements import Compiled, Params, Statement, Statements
 from app.store.tabulars import PLACE, POINTER
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -33,7 +36,10 @@ _READ_RETRY_S: Final = 10.0
 
 
 class SqliteStore(SqlStore):
-    """`ports.Store` on the file at `path`; `open` creates and upgrades it."""
+    """`ports.Store` on the file at `path`; `open` creates and upgrades it.
+
+    A file that is there and current, but that nothing can be written beside (a full disk), is opened for reads alone.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -42,11 +48,16 @@ class SqliteStore(SqlStore):
         self._reader: sqlite3.Connection | None = None
         self._pointers: sqlite3.Cursor | None = None
         self._writer: Writer | None = None
+        self._frozen: str | None = None
 
     async def open(self) -> None:
         if self._reader is not None:
             return
-        await asyncio.to_thread(prepare_sqlite, self._path)
+        try:
+            await asyncio.to_thread(prepare_sqlite, self._path)
+        except Unavailable as error:
+            self._read_from(self._open_frozen(error))
+            return
         try:
             reader = open_reader(self._path)
         except sqlite3.Error as error:
@@ -56,9 +67,30 @@ class SqliteStore(SqlStore):
         except sqlite3.Error as error:
             reader.close()
             raise Unavailable(f"Cannot open the database file {self._path}: {error}") from error
+        self._read_from(reader)
+
+    def _read_from(self, reader: sqlite3.Connection) -> None:
         self._reader = reader
         self._pointers = reader.cursor()
         self._pointers.execute(self._pointer_sql, ("", "", "")).fetchall()
+
+    def _open_frozen(self, why: Unavailable) -> sqlite3.Connection:
+        """For reads alone; `why` again where that is no way out either."""
+        cause = why.__cause__
+        if not self._path.exists() or (isinstance(cause, sqlite3.Error) and is_busy(cause)):
+            raise why
+        try:
+            reader = open_frozen(self._path)
+        except sqlite3.Error:
+            raise why from None
+        try:
+            require_current(revision(reader))
+        except (SchemaOutOfDate, sqlite3.Error):
+            reader.close()
+            raise why from None
+        self._frozen = f"{why.message}. The server was started for reads only: make room, then start it again"
+        log.error("%s; until then every write answers 503", self._frozen)
+        return reader
 
     async def close(self) -> None:
         if self._writer is not None:
@@ -66,7 +98,7 @@ class SqliteStore(SqlStore):
             self._writer = None
         if self._reader is not None:
             self._reader.close()
-            self._reader = self._pointers = None
+            self._reader = self._pointers = self._frozen = None
 
     async def ping(self) -> None:
         reader = self._open_reader()
@@ -80,7 +112,7 @@ class SqliteStore(SqlStore):
 
     async def run(self, program: Callable[[], Program[T]]) -> T:
         if self._writer is None:
-            raise Unavailable("The store is not open")
+            raise Unavailable(self._frozen or "The store is not open")
         return await self._writer.submit(program)
 
     async def fetch(self, statement: Statement, params: Params) -> Sequence[Row]:
@@ -96,6 +128,8 @@ class SqliteStore(SqlStore):
             raise BadRequest("A text in the request is not valid Unicode") from error
         if whole and len(rows) == INLINE_ROWS:
             compiled, args = self._statements.bind(statement, params)
+            if self._frozen is not None:
+                return reader.execute(compiled.sql, args).fetchall()
             return await asyncio.to_thread(self._fetch_all, compiled, args)
         return rows
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -12,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from app.errors import BadSettings, Unavailable
-from app.store import migrate
+from app.store import migrate, open_store
 from app.store.sqlite_files import open_reader, open_writer
+from tests.store.acts import space
 
 
 def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
@@ -87,3 +91,66 @@ def test_a_folder_in_its_place_is_a_failure_of_ours(path: Path) -> None:
     path.mkdir()
     with pytest.raises((Unavailable, BadSettings), match=r"catalog\.db"):
         migrate(f"sqlite:///{path}")
+
+
+FULL_DISK = """
+import asyncio, resource, sys
+from app.errors import Unavailable
+from app.store import open_store
+from tests.store.acts import HOUSE, space
+
+async def main():
+    store = open_store(f"sqlite:///{sys.argv[1]}")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384))
+    await store.open()
+    await store.ping()
+    print((await store.namespaces(HOUSE, (), after=None, limit=None)).items)
+    try:
+        await store.write([space("late")])
+    except Unavailable as refusal:
+        print(refusal.message)
+    await store.close()
+
+asyncio.run(main())
+"""
+CUT_OFF = """
+import asyncio, os, sys
+from app.store import open_store
+from tests.store.acts import house, space
+
+async def main():
+    store = open_store(f"sqlite:///{sys.argv[1]}")
+    await store.open()
+    await store.write([house(), space("n")])
+    os._exit(0) if sys.argv[2] == "cut off" else await store.close()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("end", ["closed", "cut off"])
+def test_a_file_that_nothing_can_be_written_beside_is_opened_for_reads(tmp_path: Path, end: str) -> None:
+    """A limit on the size of files stands for a full disk: all that was acknowledged is read, also what a process left
+    in the log that was cut off; writes are unavailable and say what to do, and with room all is as before."""
+    path = str(tmp_path / "catalog.db")
+    subprocess.run([sys.executable, "-c", CUT_OFF, path, end], check=True)
+    Path(f"{path}-shm").unlink(missing_ok=True)
+    full = subprocess.run([sys.executable, "-c", FULL_DISK, path], check=True, capture_output=True, text=True)
+    items, refusal = full.stdout.splitlines()
+    assert items == "(('n',),)" and "started for reads only: make room" in refusal
+
+    async def with_room() -> None:
+        store = open_store(f"sqlite:///{path}")
+        await store.open()
+        await store.write([space("late")])
+        await store.close()
+
+    asyncio.run(with_room())
+
+
+def test_a_database_that_is_not_there_yet_needs_room(tmp_path: Path) -> None:
+    """There is nothing to read, so the start fails with its one line."""
+    full = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path / "new.db")], check=False, capture_output=True, text=True
+    )
+    assert full.returncode != 0 and "Unavailable" in full.stderr
