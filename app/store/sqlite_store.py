@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from app.errors import BadRequest, SchemaOutOfDate, Unavailable
+from app.errors import BadRequest, BadSettings, SchemaOutOfDate, Unavailable
 from app.ports import Pointer
 from app.store.databases import prepare_sqlite
 from app.store.program import Program, Row
@@ -55,7 +55,7 @@ class SqliteStore(SqlStore):
             return
         try:
             await asyncio.to_thread(prepare_sqlite, self._path)
-        except Unavailable as error:
+        except (BadSettings, Unavailable) as error:
             self._read_from(self._open_frozen(error))
             return
         try:
@@ -74,10 +74,12 @@ class SqliteStore(SqlStore):
         self._pointers = reader.cursor()
         self._pointers.execute(self._pointer_sql, ("", "", "")).fetchall()
 
-    def _open_frozen(self, why: Unavailable) -> sqlite3.Connection:
+    def _open_frozen(self, why: BadSettings | Unavailable) -> sqlite3.Connection:
         """For reads alone; `why` again where that is no way out either."""
         cause = why.__cause__
-        if not self._path.exists() or (isinstance(cause, sqlite3.Error) and is_busy(cause)):
+        if not (isinstance(cause, (sqlite3.Error, OSError)) and self._path.exists()):
+            raise why
+        if isinstance(cause, sqlite3.Error) and is_busy(cause):
             raise why
         try:
             reader = open_frozen(self._path)
@@ -88,7 +90,9 @@ class SqliteStore(SqlStore):
         except (SchemaOutOfDate, sqlite3.Error):
             reader.close()
             raise why from None
-        self._frozen = f"{why.message}. The server was started for reads only: make room, then start it again"
+        self._frozen = (
+            f"{why.message}. The server was started for reads only: make room or the file writable, then start it again"
+        )
         log.error("%s; until then every write answers 503", self._frozen)
         return reader
 

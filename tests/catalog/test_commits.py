@@ -362,8 +362,9 @@ def test_a_log_that_names_foreign_files_deletes_none_of_them(shop: World) -> Non
         "write.metadata.previous-versions-max": "1",
         "write.metadata.delete-after-commit.enabled": "true",
     }
+    shop.run(tables.unregister_table(shop.ctx, ALICE, HOME, NS, "t"))
     Path(current).write_text(json.dumps(doc))
-    shop.ctx.caches.documents.forget(current)
+    shop.run(tables.register_table(shop.ctx, ALICE, HOME, NS, "t", current))
     commit(shop, "t", [set_properties(a="1")])
     shop.run(shop.ctx.caches.tasks.drain())
     assert os.path.exists(victim)

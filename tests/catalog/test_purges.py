@@ -8,6 +8,7 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from app.catalog import purges, tables
 from app.catalog.background import Background
 from app.errors import ObjectsUnavailable
 from app.events import Dropped, Purged
+from app.ports import Columns, CreateTabular
 from tests.catalog.faults import faulty_objects
 from tests.catalog.shorthand import NS, commit, create, document, load, metadata, namespace, request, set_properties
 from tests.catalog.world import ALICE, HOME, World
@@ -82,6 +84,18 @@ def test_a_plain_drop_makes_no_job(shop: World) -> None:
     assert work(shop) == 0 and shop.files() == files
 
 
+def stored(world: World, name: str, doc: dict[str, Any]) -> None:
+    """A row for this document as earlier releases took it, wherever it says that it lies."""
+    file = world.warehouse / f"{name}.metadata.json"
+    file.write_text(json.dumps(doc))
+    op = CreateTabular(
+        warehouse=HOME, namespace=NS, name=name, kind="table", uuid=doc["table-uuid"], location=doc["location"],
+        metadata_location=str(file), exclusive_location=False, now_ms=1,
+        columns=Columns(format_version=2, last_column_id=1, current_schema_id=0, field_count=1),
+    )  # fmt: skip
+    world.run(world.store.write([op]))
+
+
 @pytest.mark.parametrize("place", ["t", "t/inner", ""])
 def test_a_live_table_in_the_way_stops_the_purge(shop: World, place: str) -> None:
     """At, below or above: nothing is deleted, and the journal says why."""
@@ -89,9 +103,7 @@ def test_a_live_table_in_the_way_stops_the_purge(shop: World, place: str) -> Non
     drop(shop)
     doc = json.loads(Path(where).read_bytes())
     doc |= {"location": str(shop.warehouse / place), "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1"}
-    other = shop.warehouse / "other.metadata.json"
-    other.write_text(json.dumps(doc))
-    shop.run(tables.register_table(shop.ctx, ALICE, HOME, NS, "live", str(other)))
+    stored(shop, "live", doc)
     files = shop.files()
     assert work(shop) == 1
     assert shop.files() == files
@@ -208,9 +220,7 @@ def test_the_warehouse_itself_is_never_emptied(shop: World) -> None:
         "location": str(shop.warehouse),
         "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1",
     }
-    whole = shop.warehouse / "whole.metadata.json"
-    whole.write_text(json.dumps(doc))
-    shop.run(tables.register_table(shop.ctx, ALICE, HOME, NS, "whole", str(whole)))
+    stored(shop, "whole", doc)
     drop(shop, purge=False)
     files = shop.files()
     drop(shop, "whole")
