@@ -216,10 +216,11 @@ class ObjectsUnavailable(Unavailable):
 
 class CorruptMetadata(IcekeelError):
     """The stored metadata file of a table or view that is here cannot be read, or is another's: not the caller's
-    doing, and nothing that a new attempt cures. `path` is the JSON path of the fault."""
+    doing, and nothing that a new attempt cures. `path` is the JSON path of the fault, `cure` what mends it."""
 
-    def __init__(self, location: str, reason: str, path: str = "$") -> None:
-        super().__init__(f"Stored metadata file {location} is damaged: {reason} (at {path})", location=location)
+    def __init__(self, location: str, reason: str, path: str = "$", cure: str = "") -> None:
+        message = f"Stored metadata file {location} is damaged: {reason} (at {path})"
+        super().__init__(f"{message}. {cure}" if cure else message, location=location)
         self.path = path
 
 

@@ -66,7 +66,10 @@ Standing = Literal["last-column-id", "field-count", "retired-ids", "schema-count
 
 
 class Tabular(Record, frozen=True, kw_only=True):
-    """A table or view: the pointer and what must be found or listed."""
+    """A table or view: the pointer and what must be found or listed.
+
+    `checksum` is the SHA-256 (hex) of the metadata file as this catalog wrote it; None when somebody else did.
+    """
 
     tabular_id: int
     warehouse: str
@@ -81,6 +84,7 @@ class Tabular(Record, frozen=True, kw_only=True):
     created_at_ms: int
     updated_at_ms: int
     namespace_properties: Mapping[str, str] = {}
+    checksum: str | None = None
 
 
 class Pointer(msgspec.Struct, frozen=True):
@@ -90,6 +94,7 @@ class Pointer(msgspec.Struct, frozen=True):
     kind: Kind
     uuid: str
     metadata_location: str
+    checksum: str | None = None
 
 
 T = TypeVar("T")
@@ -206,7 +211,7 @@ class CreateTabular(Record, frozen=True, kw_only=True):
     `roots` are the places outside `location` that its files may lie in. With `exclusive_location`, ValidationFailed
     when another table or view of any warehouse has its location at, above or below any of these places, or a root at,
     above or below `location`. Roots may meet each other. With `registered` the files were there before: CommitFailed
-    when a purge that has begun may delete some of them.
+    when a purge that has begun may delete some of them. `checksum` is that of `Tabular`.
     """
 
     warehouse: str
@@ -221,6 +226,7 @@ class CreateTabular(Record, frozen=True, kw_only=True):
     now_ms: int
     roots: tuple[str, ...] = ()
     registered: bool = False
+    checksum: str | None = None
 
 
 class SwapTabular(Record, frozen=True, kw_only=True):
@@ -228,7 +234,7 @@ class SwapTabular(Record, frozen=True, kw_only=True):
 
     `location` and `uuid` are stored too, and `roots` unless None, which leaves them; `exclusive_location` as in
     CreateTabular, for those places that the row did not have before, and `registered` as there. With `keeps_roots` the
-    former roots stay beside the new ones, and a location that it leaves becomes one.
+    former roots stay beside the new ones, and a location that it leaves becomes one. `checksum` is stored, None too.
     """
 
     tabular_id: int
@@ -242,6 +248,7 @@ class SwapTabular(Record, frozen=True, kw_only=True):
     roots: tuple[str, ...] | None = None
     keeps_roots: bool = False
     registered: bool = False
+    checksum: str | None = None
 
 
 class DropTabular(Record, frozen=True, kw_only=True):

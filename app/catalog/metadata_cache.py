@@ -10,6 +10,7 @@ most places: then it is the same document without them.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -97,9 +98,11 @@ _KEY_BYTES = 256
 class CachedMetadata(Generic[M]):
     """One version of a table or view: its parsed form and its JSON text as served, in chunks when it is large."""
 
-    __slots__ = ("metadata", "refs_only", "text")
+    __slots__ = ("checksum", "metadata", "refs_only", "text")
 
     def __init__(self, text: bytes | Text, metadata: M) -> None:
+        self.checksum: str | None = None
+        """Of the stored file, as `checksum_of`; None until it was read or written."""
         self.text = text
         self.metadata: M = metadata
         self.refs_only: bytes | Text | None = None
@@ -136,6 +139,8 @@ class Form(Generic[M]):
 
     parse: Callable[[bytes], M]
     render: Callable[[M], bytes | Text]
+    cure: str = ""
+    """What mends a stored file of this kind that is damaged."""
 
     def document(self, data: bytes) -> CachedMetadata[M]:
         """The document in `data` (JSON text), free of nulls. SpecError."""
@@ -172,8 +177,20 @@ def _refs_only(metadata: TableMetadata) -> bytes | Text:
     return Text.of(data) if len(data) >= LARGE_BYTES else data
 
 
-TABLE = Form(parse_table_metadata, table_text)
-VIEW = Form(parse_view_metadata, render_view_metadata)
+TABLE = Form(
+    parse_table_metadata,
+    table_text,
+    "Put the file back as it was, or another version of the table in its place: POST .../register with its "
+    '`metadata-location` and `"overwrite": true`',
+)
+VIEW = Form(
+    parse_view_metadata,
+    render_view_metadata,
+    "Put the file back as it was, or drop the view and register another version of it",
+)
+
+
+_Reading = tuple[str, Form[Any], str | None]
 
 
 class MetadataCache:
@@ -186,7 +203,7 @@ class MetadataCache:
         self._bytes = 0
         self._holdings = Holdings()
         self._entries: OrderedDict[str, CachedMetadata[TableMetadata] | CachedMetadata[ViewMetadata]] = OrderedDict()
-        self._reading: dict[tuple[str, Form[Any]], asyncio.Future[Any]] = {}
+        self._reading: dict[_Reading, asyncio.Future[Any]] = {}
         self._deflating: dict[Text, asyncio.Future[Deflated]] = {}
 
     @property
@@ -200,10 +217,10 @@ class MetadataCache:
     def __contains__(self, location: str) -> bool:
         return location in self._entries
 
-    def held_table(self, location: str, uuid: str) -> CachedMetadata[TableMetadata] | None:
+    def held_table(self, location: str, uuid: str, checksum: str | None = None) -> CachedMetadata[TableMetadata] | None:
         """The table metadata at `location` if it is held, and is that of the pointer's table (`uuid`)."""
         held = self._get(location)
-        if held is None or not isinstance(held.metadata, TableMetadata):
+        if held is None or not isinstance(held.metadata, TableMetadata) or _is_altered(held, checksum):
             return None
         if _is_others(uuid, held.metadata.table_uuid):
             # A file that its owner wrote anew and another server registered. If it is damage, reading it tells.
@@ -211,31 +228,36 @@ class MetadataCache:
         return held
 
     async def table(
-        self, objects: Objects, location: str, limit: int, *, uuid: str | None = None
+        self, objects: Objects, location: str, limit: int, *, uuid: str | None = None, checksum: str | None = None
     ) -> CachedMetadata[TableMetadata]:
-        """The table metadata that a pointer names; `uuid` is that of the pointer's table.
+        """The table metadata that a pointer names; `uuid` and `checksum` are those of the pointer, None if unknown.
 
-        NotFound: the file has vanished. CorruptMetadata: no reader could load it, or it is another table's.
+        NotFound: the file has vanished. CorruptMetadata: no reader could load it, it is another table's, or it is not
+        what was written.
         """
-        held = self._get(location) if uuid is None else self.held_table(location, uuid)
+        held = self._get(location) if uuid is None else self.held_table(location, uuid, checksum)
         if held is None or not isinstance(held.metadata, TableMetadata):
-            held = await self._read(objects, location, limit, TABLE)
-        _check_owner(location, uuid, held.metadata.table_uuid, "table-uuid")
+            held = await self._read(objects, location, limit, TABLE, checksum)
+        _check_owner(location, uuid, held.metadata.table_uuid, TABLE, "table-uuid")
         return held
 
     async def view(
-        self, objects: Objects, location: str, limit: int, *, uuid: str | None = None
+        self, objects: Objects, location: str, limit: int, *, uuid: str | None = None, checksum: str | None = None
     ) -> CachedMetadata[ViewMetadata]:
         """The view metadata that a pointer names; failures as in `table`."""
         held = self._get(location)
+        if held is not None and _is_altered(held, checksum):
+            held = None
         if held is None or not isinstance(held.metadata, ViewMetadata) or _is_others(uuid, held.metadata.view_uuid):
-            held = await self._read(objects, location, limit, VIEW)
-        _check_owner(location, uuid, held.metadata.view_uuid, "view-uuid")
+            held = await self._read(objects, location, limit, VIEW, checksum)
+        _check_owner(location, uuid, held.metadata.view_uuid, VIEW, "view-uuid")
         return held
 
-    async def refs_only(self, objects: Objects, location: str, limit: int, *, uuid: str | None = None) -> bytes | Text:
+    async def refs_only(
+        self, objects: Objects, location: str, limit: int, *, uuid: str | None = None, checksum: str | None = None
+    ) -> bytes | Text:
         """The document with only those snapshots that a branch or tag points to directly."""
-        document = await self.table(objects, location, limit, uuid=uuid)
+        document = await self.table(objects, location, limit, uuid=uuid, checksum=checksum)
         if document.refs_only is None:
             rendered = await aside(len(document.text), _refs_only, document.metadata)
             if document.refs_only is None:
@@ -303,12 +325,14 @@ class MetadataCache:
             _, entry = self._entries.popitem(last=False)
             self._release(entry)
 
-    async def _read(self, objects: Objects, location: str, limit: int, form: Form[M]) -> CachedMetadata[M]:
+    async def _read(
+        self, objects: Objects, location: str, limit: int, form: Form[M], checksum: str | None
+    ) -> CachedMetadata[M]:
         """Read a document that is not held; whoever asks meanwhile waits for the same reading."""
-        key = (location, form)
+        key = (location, form, checksum)
         reading = self._reading.get(key)
         if reading is None:
-            reading = asyncio.ensure_future(self._read_and_keep(objects, location, limit, form))
+            reading = asyncio.ensure_future(self._read_and_keep(objects, location, limit, form, checksum))
             self._reading[key] = reading
             reading.add_done_callback(lambda done: self._done(key, done))
         try:
@@ -317,15 +341,17 @@ class MetadataCache:
             del reading  # it knows a failure, which knows this frame
         return document
 
-    async def _read_and_keep(self, objects: Objects, location: str, limit: int, form: Form[M]) -> CachedMetadata[M]:
+    async def _read_and_keep(
+        self, objects: Objects, location: str, limit: int, form: Form[M], checksum: str | None
+    ) -> CachedMetadata[M]:
         try:
-            document = await _parsed(objects, location, limit, form)
+            document = await _parsed(objects, location, limit, form, checksum=checksum)
         except SpecError as fault:
-            raise CorruptMetadata(location, fault.reason, fault.path) from fault
+            raise CorruptMetadata(location, fault.reason, fault.path, form.cure) from fault
         self.keep(location, document)
         return document
 
-    def _done(self, key: tuple[str, Form[Any]], reading: asyncio.Future[Any]) -> None:
+    def _done(self, key: _Reading, reading: asyncio.Future[Any]) -> None:
         self._reading.pop(key, None)
         # Asking for the exception keeps asyncio from reporting one whose readers have all left.
         if not reading.cancelled():
@@ -333,31 +359,54 @@ class MetadataCache:
 
 
 async def read_afresh(
-    objects: Objects, location: str, limit: int, form: Form[M], *, foreign: bool = False
+    objects: Objects,
+    location: str,
+    limit: int,
+    form: Form[M],
+    *,
+    foreign: bool = False,
+    checksum: str | None = None,
 ) -> CachedMetadata[M]:
     """Read and parse one file past every cache. NotFound, SpecError (with the file named), PayloadTooLarge.
 
-    A `foreign` file is one that anybody may have written: how far it unpacks and how much it holds is bounded.
+    A `foreign` file is one that anybody may have written: how far it unpacks and how much it holds is bounded. With a
+    `checksum` a file of another one is a SpecError.
     """
     try:
-        return await _parsed(objects, location, limit, form, foreign=foreign)
+        return await _parsed(objects, location, limit, form, foreign=foreign, checksum=checksum)
     except SpecError as fault:
         raise SpecError(f"Cannot read metadata file {location}: {fault.reason}", fault.path) from fault
 
 
 async def _parsed(
-    objects: Objects, location: str, limit: int, form: Form[M], *, foreign: bool = False
+    objects: Objects,
+    location: str,
+    limit: int,
+    form: Form[M],
+    *,
+    foreign: bool = False,
+    checksum: str | None = None,
 ) -> CachedMetadata[M]:
     try:
         stored = await objects.read(location, limit=limit)
     except ObjectMissing as missing:
         raise NotFound(missing.message, location=location) from missing
+    found = await aside(len(stored), checksum_of, stored)
+    if checksum is not None and found != checksum:
+        raise SpecError(f"its SHA-256 is {found}, and the file that was written has {checksum}", "$")
     if foreign:
         limit = min(limit, metadata_file.most_unpacked(len(stored)))
     data = await unpacked(stored, location, limit)
     if foreign:
         await aside(len(data), partial(check_amounts, most=MOST_FILE_VALUES), data)
-    return await aside(len(data), form.document, data)
+    document = await aside(len(data), form.document, data)
+    document.checksum = found
+    return document
+
+
+def checksum_of(stored: bytes) -> str:
+    """The SHA-256 of a stored file, as `sha256sum` prints it."""
+    return hashlib.sha256(stored).hexdigest()
 
 
 async def unpacked(stored: bytes, location: str, limit: int) -> bytes:
@@ -371,9 +420,14 @@ def _is_others(wanted: str | None, found: str | None) -> bool:
     return wanted != found and wanted is not None and found is not None and wanted.lower() != found.lower()
 
 
-def _check_owner(location: str, wanted: str | None, found: str | None, member: str) -> None:
+def _is_altered(document: CachedMetadata[Any], checksum: str | None) -> bool:
+    """Whether it was read from a file that is not the one that was written."""
+    return checksum is not None and document.checksum is not None and document.checksum != checksum
+
+
+def _check_owner(location: str, wanted: str | None, found: str | None, form: Form[Any], member: str) -> None:
     if _is_others(wanted, found):
-        raise CorruptMetadata(location, f"it belongs to {found}, not to {wanted}", f"$.{member}")
+        raise CorruptMetadata(location, f"it belongs to {found}, not to {wanted}", f"$.{member}", form.cure)
 
 
 R = TypeVar("R")

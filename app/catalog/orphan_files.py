@@ -135,7 +135,9 @@ async def _of_table(ctx: Context, objects: Objects, row: Tabular, cutoff_ms: int
 
 
 async def _may_delete(ctx: Context, objects: Objects, row: Tabular) -> bool:
-    document = await read_afresh(objects, row.metadata_location, ctx.limits.document_bytes, TABLE)
+    document = await read_afresh(
+        objects, row.metadata_location, ctx.limits.document_bytes, TABLE, checksum=row.checksum
+    )
     return may_delete(document.metadata.properties)
 
 

@@ -202,7 +202,9 @@ async def _before(ctx: Context, warehouse: Warehouse, row: Tabular) -> TableMeta
     overwriting cures."""
     objects = ctx.objects.of(warehouse)
     try:
-        document = await read_afresh(objects, row.metadata_location, ctx.limits.document_bytes, TABLE)
+        document = await read_afresh(
+            objects, row.metadata_location, ctx.limits.document_bytes, TABLE, checksum=row.checksum
+        )
     except (NotFound, SpecError):
         return None
     found = document.metadata.table_uuid

@@ -208,7 +208,9 @@ async def _load(
     if tag in held:
         return NotModified(tag)
     if snapshots == "refs":
-        text = await documents.refs_only(objects, file, ctx.limits.document_bytes, uuid=pointer.uuid)
+        text = await documents.refs_only(
+            objects, file, ctx.limits.document_bytes, uuid=pointer.uuid, checksum=pointer.checksum
+        )
     else:
         text = (await tabulars.table_document(ctx, warehouse, pointer)).text
     return LoadedTable(file, text, config, tag)

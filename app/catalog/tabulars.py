@@ -66,14 +66,22 @@ async def view(ctx: Context, warehouse: Warehouse, levels: Levels, name: str) ->
 async def table_document(ctx: Context, warehouse: Warehouse, row: Tabular | Pointer) -> CachedMetadata[TableMetadata]:
     """The document that a table's row names. NotFound when the file has vanished, CorruptMetadata."""
     return await ctx.caches.documents.table(
-        ctx.objects.of(warehouse), row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
+        ctx.objects.of(warehouse),
+        row.metadata_location,
+        ctx.limits.document_bytes,
+        uuid=row.uuid,
+        checksum=row.checksum,
     )
 
 
 async def view_document(ctx: Context, warehouse: Warehouse, row: Tabular) -> CachedMetadata[ViewMetadata]:
     """The document that a view's row names; failures as in `table_document`."""
     return await ctx.caches.documents.view(
-        ctx.objects.of(warehouse), row.metadata_location, ctx.limits.document_bytes, uuid=row.uuid
+        ctx.objects.of(warehouse),
+        row.metadata_location,
+        ctx.limits.document_bytes,
+        uuid=row.uuid,
+        checksum=row.checksum,
     )
 
 

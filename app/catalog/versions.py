@@ -18,7 +18,7 @@ from app.catalog import commit_point, idempotency, locations, storage, tabulars
 from app.catalog.commit_point import Landed
 from app.catalog.context import Context
 from app.catalog.idempotency import Key, Outcome
-from app.catalog.metadata_cache import CachedMetadata, aside
+from app.catalog.metadata_cache import CachedMetadata, aside, checksum_of
 from app.catalog.results import Committed, LoadedTable, version_tag
 from app.errors import BadRequest, CommitStateUnknown, CorruptMetadata, Forbidden, IcekeelError, NotFound, ObjectExists
 from app.events import AnyEvent
@@ -147,6 +147,7 @@ def _order(draft: Draft) -> tuple[int, Levels, str]:
 
 
 def _pointer(warehouse: Warehouse, draft: Draft, now_ms: int) -> WriteOp:
+    checksum = None if draft.registered else draft.document.checksum
     if draft.row is not None:
         return SwapTabular(
             tabular_id=draft.row.tabular_id,
@@ -160,6 +161,7 @@ def _pointer(warehouse: Warehouse, draft: Draft, now_ms: int) -> WriteOp:
             roots=draft.roots,
             keeps_roots=draft.keeps_roots,
             registered=draft.registered,
+            checksum=checksum,
         )
     return CreateTabular(
         warehouse=warehouse.name,
@@ -174,6 +176,7 @@ def _pointer(warehouse: Warehouse, draft: Draft, now_ms: int) -> WriteOp:
         now_ms=now_ms,
         roots=draft.roots or (),
         registered=draft.registered,
+        checksum=checksum,
     )
 
 
@@ -198,7 +201,9 @@ async def _write_file(ctx: Context, objects: Objects, draft: Draft, at_once: asy
         weight = len(text)
         if isinstance(text, Text) and metadata_file.is_gzip_name(draft.file):
             weight = sum(map(len, (await ctx.caches.documents.deflated(text)).segments))
-        await objects.create(draft.file, await aside(weight, metadata_file.encode, text, draft.file))
+        stored = await aside(weight, metadata_file.encode, text, draft.file)
+        draft.document.checksum = await aside(len(stored), checksum_of, stored)
+        await objects.create(draft.file, stored)
 
 
 async def _remove_files(objects: Objects, files: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from app.store import journals, keys, tabulars, warehouses
 from app.store.program import Row
 from app.store.schema import idempotency_key, journal, namespace, tabular, warehouse
 from app.store.statements import Params, Statement, param
-from app.store.tabulars import COLUMNS, JOINED, SWAP, swap_params, tabular_of
+from app.store.tabulars import COLUMNS, JOINED, POINTER_COLUMNS, SWAP, swap_params, tabular_of
 
 Columns = dict[str, TypeEngine[Any]]
 
@@ -63,7 +63,7 @@ def _each(*columns: Any) -> Select[Any]:
 WAREHOUSES: Final = Statement(
     select(*warehouses.COLUMNS).where(warehouse.c.name == func.any(cast(param("names"), types.ARRAY(Text))))
 )
-POINTERS: Final = Statement(_each(tabular.c.tabular_id, tabular.c.kind, tabular.c.uuid, tabular.c.metadata_location))
+POINTERS: Final = Statement(_each(*POINTER_COLUMNS))
 TABULARS: Final = Statement(_each(*COLUMNS))
 _JOURNAL: Final[Columns] = {
     "at_ms": BigInteger(),

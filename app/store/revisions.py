@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple
 
 from app.errors import SchemaOutOfDate
 
-REVISIONS: Final = ("0001", "0002", "0003", "0004")
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005")
 """Every migration, oldest first; a test compares them with the scripts."""
 
 REVISION: Final = REVISIONS[-1]

@@ -114,6 +114,7 @@ tabular = _table(
     _long("updated_at_ms"),
     Column("schema_count", Integer, nullable=True),
     _long("schema_changed_at_ms", nullable=True),
+    _text("metadata_checksum", nullable=True),
     PrimaryKeyConstraint("tabular_id", name="pk_tabular"),
     ForeignKeyConstraint(["namespace_id"], ["namespace.namespace_id"], name="fk_tabular_namespace"),
     # Tables and views share one name space.

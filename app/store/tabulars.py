@@ -44,7 +44,15 @@ COLUMNS = (
     tabular.c.updated_at_ms,
     tabular.c.schema_count,
     tabular.c.schema_changed_at_ms,
+    tabular.c.metadata_checksum,
     namespace.c.properties,
+)
+POINTER_COLUMNS = (
+    tabular.c.tabular_id,
+    tabular.c.kind,
+    tabular.c.uuid,
+    tabular.c.metadata_location,
+    tabular.c.metadata_checksum,
 )
 JOINED = tabular.join(namespace, tabular.c.namespace_id == namespace.c.namespace_id)
 _NAMESPACE_ID = (
@@ -62,7 +70,7 @@ BY_NAME: Final = Statement(
     )
 )
 POINTER: Final = Statement(
-    select(tabular.c.tabular_id, tabular.c.kind, tabular.c.uuid, tabular.c.metadata_location)
+    select(*POINTER_COLUMNS)
     .select_from(JOINED)
     .where(
         namespace.c.warehouse == param("warehouse"),
@@ -125,6 +133,7 @@ _INSERT: Final = Statement(
         field_count=param("field_count"),
         schema_count=param("schema_count"),
         schema_changed_at_ms=param("schema_changed_at_ms"),
+        metadata_checksum=param("checksum"),
         created_at_ms=param("now_ms"),
         updated_at_ms=param("now_ms"),
     )
@@ -138,6 +147,7 @@ _MOVED = {
     "field_count": param("field_count"),
     "schema_count": param("schema_count"),
     "schema_changed_at_ms": param("schema_changed_at_ms"),
+    "metadata_checksum": param("checksum"),
     "updated_at_ms": param("now_ms"),
 }
 _EXPECTED = (tabular.c.tabular_id == param("id"), tabular.c.metadata_location == param("expected"))
@@ -199,6 +209,7 @@ def tabular_of(row: Row) -> Tabular:
         updated_at_ms,
         schema_count,
         schema_changed_at_ms,
+        checksum,
         properties,
     ) = row
     return Tabular(
@@ -222,6 +233,7 @@ def tabular_of(row: Row) -> Tabular:
         created_at_ms=created_at_ms,
         updated_at_ms=updated_at_ms,
         namespace_properties=decode_map(properties),
+        checksum=checksum,
     )
 
 
@@ -287,6 +299,7 @@ def create(op: CreateTabular) -> Program[None]:
             "location": op.location,
             "location_key": key,
             "metadata_location": op.metadata_location,
+            "checksum": op.checksum,
             "now_ms": op.now_ms,
         },
     )
@@ -313,6 +326,7 @@ def swap_params(op: SwapTabular) -> Params:
         "id": op.tabular_id,
         "expected": op.expected,
         "metadata_location": op.metadata_location,
+        "checksum": op.checksum,
         "uuid": op.uuid,
         "location": op.location,
         "now_ms": op.now_ms,

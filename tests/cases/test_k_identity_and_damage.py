@@ -121,7 +121,7 @@ def test_registering_over_a_table_is_judged_by_lineage(catalog: Catalog, ns: Nam
     doc = table.metadata()
     doc["schemas"][0]["fields"][0]["type"] = "string"
     file = catalog.write_metadata(doc, f"00009-{uuid.uuid4()}.metadata.json")
-    error_of(catalog.post_register(ns, table.name, file, overwrite=True), 400, "ValidationException")
+    error_of(catalog.post_register(ns, table.name, file, overwrite=True), 400, "SchemaEvolutionException")
     doc["metadata-log"].append({"timestamp-ms": doc["last-updated-ms"], "metadata-file": table.location_of_metadata()})
     file = catalog.write_metadata(doc, f"00009-{uuid.uuid4()}.metadata.json")
     answer = catalog.post_register(ns, table.name, file, overwrite=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
 import pytest
 
 from app.catalog import purges, tables, views, warehouses
+from app.catalog.metadata_cache import TABLE, read_afresh
 from app.errors import BadRequest, CorruptMetadata, EvolutionRefused, ObjectsUnavailable, Unavailable
 from app.ports import Warehouse
 from tests.catalog.shorthand import (
@@ -55,7 +57,8 @@ def test_a_damaged_file_is_not_the_callers_fault(shop: World, content: bytes) ->
 def test_a_file_of_another_table_is_damage(shop: World) -> None:
     """Whole and readable, but with a uuid that is not the pointer's: served to nobody, committed to by nobody."""
     create(shop, "t")
-    file = load(shop, "t").metadata_location
+    file = shop.run(tables.unregister_table(shop.ctx, ALICE, HOME, NS, "t")).metadata_location
+    shop.run(tables.register_table(shop.ctx, ALICE, HOME, NS, "t", file))
     shop.ctx.caches.documents.forget(file)
     doc = json.loads(Path(file).read_bytes()) | {"table-uuid": "00000000-0000-4000-8000-000000000000"}
     Path(file).write_text(json.dumps(doc))
@@ -63,6 +66,85 @@ def test_a_file_of_another_table_is_damage(shop: World) -> None:
         load(shop, "t")
     with pytest.raises(CorruptMetadata, match=r"\$\.table-uuid"):
         commit(shop, "t", [set_properties(a="1")])
+
+
+def flipped(file: str) -> bytes:
+    """The file with one letter of a name changed in place: whole JSON, and a legal table. The bytes as they were."""
+    whole = Path(file).read_bytes()
+    assert b'"amount"' in whole
+    Path(file).write_bytes(whole.replace(b'"amount"', b'"amounu"', 1))
+    return whole
+
+
+def test_an_altered_file_is_never_served(shop: World) -> None:
+    """A flipped letter that leaves a legal table is told by the checksum: both sums are named, and the way out; loads,
+    commits and new schemas are refused until the file is as it was."""
+    create(shop, "t", schema=schema_json(field(1, "amount")))
+    commit(shop, "t", [set_properties(a="1")])
+    file = load(shop, "t").metadata_location
+    whole = flipped(file)
+    assert b'"amount"' in load(shop, "t").metadata  # held by this server, whatever the disk says
+    shop.ctx.caches.documents.forget(file)
+    sums = [hashlib.sha256(each).hexdigest() for each in (Path(file).read_bytes(), whole)]
+    for attempt in (
+        lambda: load(shop, "t"),
+        lambda: load(shop, "t", snapshots="refs"),
+        lambda: commit(shop, "t", [set_properties(a="2")]),
+    ):
+        with pytest.raises(CorruptMetadata, match=r"register.*overwrite") as found:
+            attempt()
+        assert all(each in found.value.message for each in (*sums, file))
+    Path(file).write_bytes(whole)
+    assert b'"amount"' in load(shop, "t").metadata
+
+
+def test_an_altered_file_is_told_while_this_server_holds_it(shop: World) -> None:
+    """What was read under the file's name before it was the table's version is not taken for it."""
+    create(shop, "t", schema=schema_json(field(1, "amount")))
+    file = load(shop, "t").metadata_location
+    flipped(file)
+    document = shop.run(
+        read_afresh(shop.ctx.objects.of(shop.run(warehouses.warehouse(shop.ctx, HOME))), file, 1 << 20, TABLE)
+    )
+    shop.ctx.caches.documents.keep(file, document)
+    with pytest.raises(CorruptMetadata):
+        load(shop, "t")
+
+
+def test_registering_over_an_altered_file_repairs_and_checks_no_more(shop: World) -> None:
+    """The older version takes its place; a file that this catalog did not write has no checksum until the next
+    commit."""
+    create(shop, "t", schema=schema_json(field(1, "amount")))
+    old = load(shop, "t").metadata_location
+    commit(shop, "t", [set_properties(a="1")])
+    newer = load(shop, "t").metadata_location
+    flipped(newer)
+    shop.ctx.caches.documents.forget(newer)
+    shop.run(tables.register_table(shop.ctx, ALICE, HOME, NS, "t", old, overwrite=True))
+    flipped(old)
+    shop.ctx.caches.documents.forget(old)
+    assert b'"amounu"' in load(shop, "t").metadata
+    file = commit(shop, "t", [set_properties(b="1")]).metadata_location
+    Path(file).write_bytes(Path(file).read_bytes().replace(b'"amounu"', b'"amount"', 1))
+    shop.ctx.caches.documents.forget(file)
+    with pytest.raises(CorruptMetadata):
+        load(shop, "t")
+
+
+def test_an_altered_gzip_file_and_an_altered_view_likewise(shop: World) -> None:
+    """The sum is that of the stored bytes, whatever they are."""
+    create(shop, "z")
+    commit(shop, "z", [{"action": "set-properties", "updates": {"write.metadata.compression-codec": "gzip"}}])
+    assert load(shop, "z").metadata_location.endswith(".gz.metadata.json")
+    for file in (load(shop, "z").metadata_location, create_view(shop, "v").metadata_location):
+        stored = bytearray(Path(file).read_bytes())
+        stored[len(stored) // 2] ^= 1
+        Path(file).write_bytes(stored)
+        shop.ctx.caches.documents.forget(file)
+    with pytest.raises(CorruptMetadata, match="SHA-256"):
+        load(shop, "z")
+    with pytest.raises(CorruptMetadata, match="SHA-256"):
+        shop.run(views.load_view(shop.ctx, ALICE, HOME, NS, "v"))
 
 
 def test_a_damaged_view_likewise(shop: World) -> None:

@@ -352,7 +352,7 @@ async def test_a_pointer_is_what_the_row_says(store: Store) -> None:
 
     async def agree(name: str, namespace: Levels = ("n",)) -> Pointer:
         row, pointer = await get(store, name, namespace), await store.pointer(HOUSE, namespace, name)
-        assert pointer == Pointer(row.tabular_id, row.kind, row.uuid, row.metadata_location)
+        assert pointer == Pointer(row.tabular_id, row.kind, row.uuid, row.metadata_location, row.checksum)
         return pointer
 
     assert (await agree("t")).kind == "table"

@@ -49,6 +49,7 @@ def make(
     warehouse: str = HOUSE,
     roots: tuple[str, ...] = (),
     registered: bool = False,
+    checksum: str | None = None,
 ) -> CreateTabular:
     return CreateTabular(
         warehouse=warehouse,
@@ -63,6 +64,7 @@ def make(
         now_ms=NOW,
         roots=roots,
         registered=registered,
+        checksum=checksum,
     )
 
 
@@ -83,6 +85,7 @@ def swap(
     roots: tuple[str, ...] | None = None,
     keeps_roots: bool = False,
     registered: bool = False,
+    checksum: str | None = None,
 ) -> SwapTabular:
     return SwapTabular(
         tabular_id=table.tabular_id,
@@ -96,6 +99,7 @@ def swap(
         roots=roots,
         keeps_roots=keeps_roots,
         registered=registered,
+        checksum=checksum,
     )
 
 
