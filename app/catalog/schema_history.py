@@ -15,7 +15,7 @@ from app.catalog.context import Context
 from app.errors import BadRequest
 from app.events import Created, SchemaChanged, WaiverUsed
 from app.evolution.editing.field_biography import Biography, biography, biography_json
-from app.evolution.engine.diff import diff
+from app.evolution.engine.diff import Change, diff
 from app.iceberg.snapshot import Snapshot
 from app.iceberg.table import TableMetadata
 from app.ports import JournalEntry, Levels, Tabular
@@ -63,7 +63,7 @@ class Query:
     since_ms: int | None = None
     until_ms: int | None = None
     by: str | None = None
-    change: str | None = None
+    change: Change | None = None
     field_id: int | None = None
 
     def takes(self, chapter: Chapter) -> bool:

@@ -61,6 +61,7 @@ COMMITS = frozenset({"updateTable", "commitTransaction", "replaceView", "applySc
 
 # Seconds after which a client may try again what surely was not done.
 _RETRY_AFTER_S = 1
+_EMPTY_NAMESPACE = "/namespaces//"
 
 
 def status_of(error: BaseException) -> tuple[int, str]:
@@ -137,6 +138,10 @@ def _of_framework(error: HTTPException, scope: Scope) -> Answer:
     """What the router raises: an unknown route, or a known one with another method."""
     where = f"{scope['method']} {scope['path']}"
     if error.status_code == 404:
+        if _EMPTY_NAMESPACE in scope["path"]:
+            # Spark asks so for `p.snapshots`, and takes nothing else for "there is none".
+            message = "Namespace does not exist: its name is empty"
+            return Answer(404, envelope(404, "NoSuchNamespaceException", message))
         hint = ". The API is described at /docs" if scope["path"] == "/" else ""
         return Answer(404, envelope(404, "NotFoundException", f"No such route: {where}{hint}"))
     if error.status_code == 405:

@@ -73,6 +73,9 @@ def routed(raw_path: bytes, default_warehouse: str) -> str:
         raise BadRequest("Request path holds bytes that must be percent-encoded") from None
     if not path.startswith("/"):
         raise BadRequest(f"Request path must start with a slash: {path}")
+    if path.startswith("//"):
+        # A client whose base address ends in a slash.
+        path = f"/{path.lstrip('/')}"
     if path.startswith("/v1/"):
         head, _, _ = path[4:].partition("/")
         if head in _ALIASED:

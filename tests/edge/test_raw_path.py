@@ -78,6 +78,9 @@ def test_a_double_encoded_separator_is_text() -> None:
         ("/icekeel/v1/namespaces", "/icekeel/v1/namespaces"),
         ("http://host:1/v1/namespaces", "/v1/default/namespaces"),
         ("http://host:1", "/"),
+        ("//v1/config", "/v1/config"),
+        ("///v1/namespaces", "/v1/default/namespaces"),
+        ("/v1/a/namespaces//tables/t", "/v1/a/namespaces//tables/t"),
     ],
 )
 def test_the_default_warehouse_is_put_where_none_is_named(raw: str, path: str) -> None:

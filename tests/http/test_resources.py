@@ -442,3 +442,9 @@ def test_a_misspelt_member_of_our_own_api_is_refused(http: httpx.Client) -> None
     own = f"/icekeel/v1/default/namespaces/{ns}/tables/{table(http, ns)['name']}/evolution"
     assert error(http.post(f"{own}/plan", json={"operations": [], "operation": []}))["code"] == 400
     assert error(http.post(f"{own}/waivers", json={"code": "ICE202", "reason": "x", "expires": 1}))["code"] == 400
+
+
+def test_an_empty_namespace_is_one_that_does_not_exist(http: httpx.Client) -> None:
+    """Spark asks for it after `p.snapshots`, and takes no other 404 for "there is no such table"."""
+    for path in ("/v1/namespaces//tables/p", "/v1/default/namespaces//tables/p"):
+        assert error(http.get(path))["type"] == "NoSuchNamespaceException"

@@ -115,7 +115,7 @@ def test_history_is_filtered_and_paged(orders: Table) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["since=yesterday", "limit=0", "limit=5000", "field-id=x", "pageToken=zzz", "until=0d"]
+    "query", ["since=yesterday", "limit=0", "limit=5000", "field-id=x", "pageToken=zzz", "until=0d", "change=bogus"]
 )
 def test_a_query_that_makes_no_sense_is_400(orders: Table, query: str) -> None:
     """With the name of the parameter or of what was wrong."""

@@ -34,6 +34,7 @@ from app.edge.raw_path import decode_segment
 from app.errors import BadRequest
 from app.evolution.editing.operations import declare, parse_operations
 from app.evolution.editing.schema_input import is_given, wanted_schema
+from app.evolution.engine.diff import Change
 from app.iceberg.json import codec
 from app.iceberg.requirement import parse_table_requirements
 from app.iceberg.update import parse_table_updates
@@ -57,7 +58,7 @@ async def _asked(
     until: Annotated[str | None, Query(description="Changes before then, written as in `since`.")] = None,
     by: Annotated[str | None, Query(description="Changes by this principal.")] = None,
     change: Annotated[
-        str | None, Query(description="Changes with an aspect of this kind, such as `dropped` or `renamed`.")
+        Change | None, Query(description="Changes with an aspect of this kind, such as `dropped` or `renamed`.")
     ] = None,
     field_id: Annotated[
         deps.Whole | None, Query(alias="field-id", ge=-(2**31), lt=2**31, description="Changes of this field id.")

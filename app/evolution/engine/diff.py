@@ -19,6 +19,22 @@ from app.iceberg.schema import Schema
 from app.iceberg.types import ListType, MapType, NestedField, StructType, Type
 
 Role = Literal["field", "element", "key", "value"]
+ColumnChange = Literal[
+    "added",
+    "dropped",
+    "restored",
+    "renamed",
+    "re-parented",
+    "moved",
+    "type-changed",
+    "made-required",
+    "made-optional",
+    "doc-changed",
+    "initial-default-changed",
+    "write-default-changed",
+]
+Change = Literal[ColumnChange, "identifier-added", "identifier-removed"]
+"""The kinds of change that the journal tells, each of one column."""
 
 
 class Slot(msgspec.Struct, frozen=True, gc=False):
@@ -339,7 +355,7 @@ _NONE_MOVED: Final[frozenset[int]] = frozenset()
 def _aspects(delta: Delta, restored: bool) -> Iterator[dict[str, object]]:
     before, after = delta.before, delta.after
     if before is None or after is None:
-        change = "dropped" if after is None else "restored" if restored else "added"
+        change: ColumnChange = "dropped" if after is None else "restored" if restored else "added"
         slot = delta.slot
         entry = _entry(change, slot, None, None)
         entry["before" if after is None else "after"] = describe(slot)
@@ -363,7 +379,7 @@ def _aspects(delta: Delta, restored: bool) -> Iterator[dict[str, object]]:
         yield _entry("write-default-changed", after, before.write_default, after.write_default)
 
 
-def _entry(change: str, slot: Slot, before: object, after: object) -> dict[str, object]:
+def _entry(change: ColumnChange, slot: Slot, before: object, after: object) -> dict[str, object]:
     entry: dict[str, object] = {"change": change, "field-id": slot.field_id, "path": slot.path}
     if before is not None:
         entry["before"] = before
