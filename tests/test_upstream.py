@@ -11,6 +11,7 @@ from tests.upstream import Document, compare_operations, faults, settle, upstrea
 
 _NOT_IMPLEMENTED = "Not implemented, and so not among the endpoints of /v1/config; clients do without."
 _ANY_TIME = "The server answers it wherever it meets the fault; clients treat statuses they do not know as failures."
+_SEVERAL = "The table spec has transforms of several columns from format version 3 on."
 _OLD_TABLES = "Format version 1, which upstream's shapes leave out, allows snapshots without it."
 _TOLERANT = "Java and PyIceberg leave it out or send null, and it has one meaning: nothing asked for."
 _HEAD = "HTTP allows no body in an answer to HEAD."
@@ -38,7 +39,7 @@ DECLARED: dict[str, str] = {
     "*: status 415 only here": _ANY_TIME,
     "*: status 422 only here": "An idempotency key came back with another request.",
     "*: status 429 only here": "A full queue of writers; upstream's 503 would say that the outcome is unknown.",
-    "createNamespace: status 404 only here": "The warehouse that the prefix names, or the parent, does not exist.",
+    "createNamespace: status 404 only here": "The warehouse that the prefix names does not exist.",
     "viewExists: status 403 only here": "Upstream forgets it here alone.",
     "*: status 500 only here": "Upstream declares it within 5XX.",
     "*: status default only here": "Any other failure has the same envelope; upstream has 5XX for it.",
@@ -56,6 +57,10 @@ DECLARED: dict[str, str] = {
     "SQLViewRepresentation.type: value sql only here": "The view spec knows no other type of representation.",
     "Type: alternative string*": "Upstream lists `variant` beside the primitive types for code generators.",
     "PrimitiveTypeValue: is any JSON": "Defaults of structs, lists and maps are no primitive values.",
+    "PartitionField: member source-ids only here": _SEVERAL,
+    "PartitionField: required source-id only upstream": _SEVERAL,
+    "SortField: member source-ids only here": _SEVERAL,
+    "SortField: required source-id only upstream": _SEVERAL,
     "Snapshot: member key-id only here": "The table spec has it from format version 3 on.",
     "Snapshot: required manifest-list only upstream": _OLD_TABLES,
     "Snapshot: required summary only upstream": _OLD_TABLES,

@@ -21,7 +21,6 @@ ANSWERED: dict[str, str] = {
     "*: 413 is not documented": _ANY_TIME,
     "*: 415 is not documented": _ANY_TIME,
     "*: 422 is not documented": "An idempotency key came back with another request.",
-    "createNamespace: 404 is not documented": "The warehouse does not exist.",
     "ErrorModel: member findings only here": "The findings of a refused schema change; clients ignore it.",
     "createTable: 200 lacks the header etag of a staged table": "It is no version that could be loaded again.",
     '* metadata.current-snapshot-id: null is not of type "integer"': "Java writes null, and reads it, for no snapshot.",
