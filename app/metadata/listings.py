@@ -5,6 +5,7 @@ One commit may bring thousands of them, so each is found by its id and by what i
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
@@ -22,7 +23,7 @@ T = TypeVar("T", PartitionSpec, SortOrder)
 Meaning = tuple[tuple[int, ...], Transform]
 
 
-class Listing(Generic[T]):
+class Listing(ABC, Generic[T]):
     """In document order. Nothing is indexed before it is asked for: most commits change no list."""
 
     def __init__(self, items: tuple[T, ...] = ()) -> None:
@@ -86,11 +87,11 @@ class Listing(Generic[T]):
         self._equal.setdefault(self._meaning(item), {})[self._id(item)] = None
         self._added(item)
 
-    def _id(self, item: T) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def _id(self, item: T) -> int: ...
 
-    def _meaning(self, item: T) -> Hashable:
-        raise NotImplementedError
+    @abstractmethod
+    def _meaning(self, item: T) -> Hashable: ...
 
     def _added(self, item: T) -> None:
         pass
